@@ -9,6 +9,9 @@
  * In 12300, read by HH24MISS, a digit is missing, and it is not known from
  * which number: it is not read as 12:30:00.
  *
+ * The server takes a sign for a part of any number, within its maximal number of
+ * digits.
+ *
  * The text is known to match the template, so the two are walked in parallel: a
  * number ends where its digits end, or, if another pattern follows immediately,
  * after its maximal number of digits.
@@ -20,7 +23,7 @@
 typedef enum PatternKind
 {
 	PATTERN_STOP,				/* the rest is ignored */
-	PATTERN_FRACTION,			/* of a second: any number of digits */
+	PATTERN_ANY,				/* any number of digits, as of fractions */
 	PATTERN_NUMBER,
 	PATTERN_WORD,
 	PATTERN_DAY,				/* or month: never zero */
@@ -36,17 +39,26 @@ typedef struct Pattern
 
 /* Longer patterns come before their prefixes. */
 static const Pattern patterns[] = {
-	{"A.M.", PATTERN_WORD, 0}, {"P.M.", PATTERN_WORD, 0},
-	{"AM", PATTERN_WORD, 0}, {"PM", PATTERN_WORD, 0},
+	{"A.D.", PATTERN_WORD, 0}, {"A.M.", PATTERN_WORD, 0}, {"B.C.", PATTERN_WORD, 0},
+	{"P.M.", PATTERN_WORD, 0},
+	{"AD", PATTERN_WORD, 0}, {"AM", PATTERN_WORD, 0}, {"BC", PATTERN_WORD, 0},
+	{"PM", PATTERN_WORD, 0}, {"RM", PATTERN_WORD, 0},
+	{"CC", PATTERN_NUMBER, 2},
 	{"DAY", PATTERN_WORD, 0}, {"DDD", PATTERN_DAY, 3}, {"DD", PATTERN_DAY, 2},
-	{"DY", PATTERN_WORD, 0},
-	{"FF1", PATTERN_FRACTION, 1}, {"FF2", PATTERN_FRACTION, 2}, {"FF3", PATTERN_FRACTION, 3},
-	{"FF4", PATTERN_FRACTION, 4}, {"FF5", PATTERN_FRACTION, 5}, {"FF6", PATTERN_FRACTION, 6},
+	{"DY", PATTERN_WORD, 0}, {"D", PATTERN_NUMBER, 1},
+	{"FF1", PATTERN_ANY, 1}, {"FF2", PATTERN_ANY, 2}, {"FF3", PATTERN_ANY, 3},
+	{"FF4", PATTERN_ANY, 4}, {"FF5", PATTERN_ANY, 5}, {"FF6", PATTERN_ANY, 6},
 	{"HH24", PATTERN_NUMBER, 2}, {"HH12", PATTERN_NUMBER, 2}, {"HH", PATTERN_NUMBER, 2},
+	{"IDDD", PATTERN_DAY, 3}, {"ID", PATTERN_NUMBER, 1}, {"IW", PATTERN_DAY, 2},
+	{"IYYY", PATTERN_YEAR, 4}, {"IYY", PATTERN_NUMBER, 3}, {"IY", PATTERN_NUMBER, 2},
+	{"I", PATTERN_NUMBER, 1},
 	{"MI", PATTERN_NUMBER, 2}, {"MM", PATTERN_DAY, 2}, {"MONTH", PATTERN_WORD, 0},
-	{"MON", PATTERN_WORD, 0}, {"MS", PATTERN_FRACTION, 3},
-	{"SSSSS", PATTERN_STOP, 0}, {"SSSS", PATTERN_STOP, 0}, {"SS", PATTERN_NUMBER, 2},
-	{"US", PATTERN_FRACTION, 6},
+	{"MON", PATTERN_WORD, 0}, {"MS", PATTERN_ANY, 3},
+	{"Q", PATTERN_NUMBER, 1},
+	{"SSSSS", PATTERN_ANY, 5}, {"SSSS", PATTERN_ANY, 4}, {"SS", PATTERN_NUMBER, 2},
+	{"TZH", PATTERN_ANY, 2}, {"TZM", PATTERN_NUMBER, 2},
+	{"US", PATTERN_ANY, 6},
+	{"WW", PATTERN_DAY, 2}, {"W", PATTERN_NUMBER, 1},
 	{"Y,YYY", PATTERN_STOP, 0}, {"YYYY", PATTERN_YEAR, 4}, {"YYY", PATTERN_NUMBER, 3},
 	{"YY", PATTERN_NUMBER, 2}, {"Y", PATTERN_NUMBER, 1}
 };
@@ -144,6 +156,7 @@ value_template_mismatch(const char *template, const char *text, ValueMismatch *m
 		bool		fill = skip_prefixes(&template);
 		const Pattern *pattern = find_pattern(template);
 		const char *start;
+		const char *digits;
 		size_t		width;
 		bool		zero = true;
 
@@ -169,13 +182,15 @@ value_template_mismatch(const char *template, const char *text, ValueMismatch *m
 		while (*text == ' ' || (*text >= '\t' && *text <= '\r'))
 			text++;
 		start = text;
+		text += *text == '+' || *text == '-';
+		digits = text;
 		while (is_digit(*text) &&
 			   (fill || !is_letter(*template) || begins_with(template, "TH") ||
 				(size_t) (text - start) < pattern->digits))
 			zero &= *text++ == '0';
-		if (text == start)
+		if (text == digits)
 			return false;
-		width = text - start;
+		width = text - digits;
 		/* digits without separators are missing: it is not known which */
 		if ((zero && pattern->kind >= PATTERN_DAY) ||
 			(width < pattern->digits && pattern->kind == PATTERN_YEAR) ||
@@ -183,7 +198,7 @@ value_template_mismatch(const char *template, const char *text, ValueMismatch *m
 		{
 			mismatch->pattern = pattern->name;
 			mismatch->number = start;
-			mismatch->length = width;
+			mismatch->length = text - start;
 			return true;
 		}
 		joined = !begins_with(template, "TH");

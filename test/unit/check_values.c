@@ -148,10 +148,30 @@ START_TEST(template_mismatches)
 	ck_assert_str_eq(mismatch("DDMMYY", "10124"), "4 for YY");
 	ck_assert_str_eq(mismatch("HH24MISSMS", "1230005"), "none");
 	ck_assert_str_eq(mismatch("HH24MI SS", "1230 5"), "none");
+	/* signs */
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "31/12/+24"), "+24 for YYYY");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "31/12/-24"), "-24 for YYYY");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "+0/12/2024"), "+0 for DD");
+	ck_assert_str_eq(mismatch("DD/MM/YYYY", "+1/12/24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("YYYY-MM-DD", "-0044-03-15"), "none");
+	ck_assert_str_eq(mismatch("YYYYMMDD", "-0440315"), "-044 for YYYY");
+	ck_assert_str_eq(mismatch("HH24MI", "12+3"), "+3 for MI");
+	/* patterns that are no days, months and years */
+	ck_assert_str_eq(mismatch("HH24:MI:SSTZH DD", "10:00:00+2 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("TZH:TZM DD", "-00:30 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("SSSS DD", "0 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("D DD", "0 00"), "00 for DD");
+	ck_assert_str_eq(mismatch("IYYY-IW-ID", "24-05-1"), "24 for IYYY");
+	ck_assert_str_eq(mismatch("IYYY-IW-ID", "2024-05-1"), "none");
+	ck_assert_str_eq(mismatch("IYYYIDDD", "2024000"), "000 for IDDD");
+	ck_assert_str_eq(mismatch("Q WW W CC YYYY", "1 05 1 21 24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("DD RM YYYY", "1 xii 24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("AD YYYY", "BC 24"), "24 for YYYY");
+	ck_assert_str_eq(mismatch("B.C. YYYY", "a.d. 24"), "24 for YYYY");
 	/* what is not known ends the search */
-	ck_assert_str_eq(mismatch("TZH DD", "+00 00"), "none");
-	ck_assert_str_eq(mismatch("YYYY DD", "-044 00"), "none");
-	ck_assert_str_eq(mismatch("SSSS DD", "0 00"), "none");
+	ck_assert_str_eq(mismatch("TZ DD", "UTC 00"), "none");
+	ck_assert_str_eq(mismatch("J DD", "1 00"), "none");
+	ck_assert_str_eq(mismatch("Y,YYY DD", "2,024 00"), "none");
 	ck_assert_str_eq(mismatch("DD", ""), "none");
 	ck_assert_str_eq(mismatch("", "00"), "none");
 	ck_assert_str_eq(mismatch("\"open", "open"), "none");
