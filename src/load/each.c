@@ -269,6 +269,7 @@ typedef struct Loaded
 	bool		more;			/* parts of the file are left */
 	int64		unread;			/* bytes after an end-of-copy marker */
 	int64		unkept;			/* bad rows that are in no reject table */
+	bool		elsewhere;		/* passed over, as loaded from other paths alone */
 } Loaded;
 
 /* Another session may have loaded a file meanwhile, and removed or moved it. */
@@ -413,15 +414,33 @@ look_back(void *arg)
 {
 	Past	   *past = arg;
 	Loaded	   *loaded = past->loaded;
+	bool		same_path;
 	const BulkOptions *options = history_options(past->each->target, past->path,
-												 &loaded->unkept);
+												 &loaded->unkept, &same_path);
 
 	/* where it has been forgotten by now, by those of this call */
 	if (options == NULL)
 		options = past->each->options;
 	if (loaded->passed_over && options->format == BULK_TEXT)
 		loaded->unread = read_to_marker(past->path, options);
+	loaded->elsewhere = loaded->passed_over && !same_path;
 	past->known = true;
+}
+
+/* Whether option extra makes rows of equal files different. */
+static bool
+has_extra_of_path(const BulkOptions *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options->extra)
+	{
+		BulkExtraKind kind = ((const BulkExtra *) lfirst(lc))->kind;
+
+		if (kind == BULK_EXTRA_FILE || kind == BULK_EXTRA_WILDCARD || kind == BULK_EXTRA_FOLDER)
+			return true;
+	}
+	return false;
 }
 
 /* Whether all of a file is in the table, or in a reject table; else a WARNING says why it stays. */
@@ -447,6 +466,12 @@ may_go(const Each *each, const char *path, Loaded loaded)
 							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
 							   (unsigned long) loaded.unread, name, (long long) loaded.unread),
 				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
+	else if (loaded.elsewhere && has_extra_of_path(each->options))
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as an equal file of another path was loaded instead of it",
+						name),
+				 errdetail("Option \"extra\" fills columns by the path, so that its rows may be others."),
+				 errhint("Load it with \"once\" set to \"path\" if they are wanted, or else remove it.")));
 	else if (each->after == AFTER_DELETE && loaded.unkept > 0)
 		ereport(WARNING,
 				(errmsg_plural("file \"%s\" is kept, as %lld bad row of it is in no reject table",

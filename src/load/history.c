@@ -376,15 +376,16 @@ history_write(History *history, const Source *source, const LoadResult *result,
 /* ---- looking back ---- */
 
 const BulkOptions *
-history_options(Oid target, const char *path, int64 *unkept)
+history_options(Oid target, const char *path, int64 *unkept, bool *same_path)
 {
 	HistoryTable table = history_table_find();
 	Oid			types[] = {OIDOID, UUIDOID, TEXTOID};
 	ContentPart *file = content_part_open(path);
 	Datum		values[3];
-	Datum		results[2];
+	Datum		results[3];
 
 	*unkept = 0;
+	*same_path = false;
 	if (file == NULL)
 		return NULL;
 	values[0] = ObjectIdGetDatum(target);
@@ -397,13 +398,16 @@ history_options(Oid target, const char *path, int64 *unkept)
 								   " AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2"
 								   " OR (path OPERATOR(pg_catalog.=) $3 AND once_key OPERATOR(pg_catalog.~~) 'tail:%%'))"
 								   " AND options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL"
-								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL)"
+								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL),"
+								   " path OPERATOR(pg_catalog.=) $3"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-								   " ORDER BY load_id DESC LIMIT 1", table.name, table.name),
+								   " ORDER BY path OPERATOR(pg_catalog.=) $3 DESC, load_id DESC LIMIT 1",
+								   table.name, table.name),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return NULL;
 	*unkept = DatumGetInt64(results[1]);
+	*same_path = DatumGetBool(results[2]);
 	return options_parse(DatumGetJsonbP(results[0]));
 }
 

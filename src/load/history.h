@@ -59,11 +59,12 @@ extern void history_write(History *history, const Source *source, const LoadResu
 						  const FileCounts *counts);
 
 /*
- * With what options a file was loaded last, by its content, whatever its path was; NULL: it has
- * not been.  unkept: how many of its rows were rejected, and are in no reject table or file.
- * Errors: those of content_read.
+ * With what options a file was loaded last, by its content, from its path, or else from whatever
+ * path; NULL: it has not been.  unkept: how many of its rows were rejected, and are in no reject
+ * table or file.  same_path: it was loaded from its path.  Errors: those of content_read.
  */
-extern const BulkOptions *history_options(Oid target, const char *path, int64 *unkept);
+extern const BulkOptions *history_options(Oid target, const char *path, int64 *unkept,
+										  bool *same_path);
 
 /*
  * bulk_load_forget: deletes rows about a table, of a path if that is not NULL,
