@@ -472,15 +472,25 @@ LANGUAGE C;
 COMMENT ON PROCEDURE bulk_load_each(regclass, text, jsonb, bigint, bigint, bigint, bigint) IS
   'loads the files that a pattern matches, one after the other, and commits after each; those that were loaded before are passed over';
 
+-- Two functions, as a NULL for the path is no wish to forget all files.
 CREATE FUNCTION bulk_load_forget(
   target regclass,
-  path text DEFAULT NULL,
-  before timestamptz DEFAULT NULL)
+  before timestamptz DEFAULT 'infinity')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'bulk_load_forget'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION bulk_load_forget(regclass, timestamptz) IS
+  'forgets loads of a table, at any time or before one; returns how many files';
+
+CREATE FUNCTION bulk_load_forget(
+  target regclass,
+  path text,
+  before timestamptz DEFAULT 'infinity')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'bulk_load_forget'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
-  'forgets loads of a table: of all files or one, at any time or before one; returns how many files';
+  'forgets loads of a file into a table, at any time or before one; returns how many';
 
 -- A picture of a load's time.  Its body is parsed here, once, so whatever the caller's search path
 -- has means nothing to it; operators get exactly their argument types all the same, as above.

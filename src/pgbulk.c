@@ -462,14 +462,30 @@ bulk_load_each(PG_FUNCTION_ARGS)
 	return HeapTupleGetDatum(heap_form_tuple(desc, values, nulls));
 }
 
-/* bulk_load_forget(target regclass, path text, before timestamptz) */
+static void
+refuse_forget_null(const char *argument)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("%s must not be null", argument),
+			 errhint("To forget all loads of a table, call bulk_load_forget with the table alone.")));
+}
+
+/* bulk_load_forget(target regclass [, path text], before timestamptz) */
 Datum
 bulk_load_forget(PG_FUNCTION_ARGS)
 {
+	int			before = PG_NARGS() - 1;
+	bool		has_path = before == 2;
+
 	check_not_null(fcinfo, 0, "target");
+	if (has_path && PG_ARGISNULL(1))
+		refuse_forget_null("path");
+	if (PG_ARGISNULL(before))
+		refuse_forget_null("before");
 	PG_RETURN_INT64(history_forget(PG_GETARG_OID(0),
-								   PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)),
-								   PG_ARGISNULL(2) ? DT_NOEND : PG_GETARG_TIMESTAMPTZ(2)));
+								   has_path ? text_to_cstring(PG_GETARG_TEXT_PP(1)) : NULL,
+								   PG_GETARG_TIMESTAMPTZ(before)));
 }
 
 /* The type of bulk_load_history.target: as text for dumps, as restored tables have other OIDs. */
