@@ -61,6 +61,15 @@ SELECT bulk_load_forget('once_t');
 SELECT pg_temp.try('once_t', '1.csv', '{"history": true, "limit": 1}');
 SELECT pg_temp.try('once_t', '1.csv', '{"once": "path", "dry_run": true}');
 SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
+SELECT bulk_load_forget('once_t') > 0;
+SELECT pg_temp.try('once_t', '1.csv', '{"history": true, "skip": 1}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": "path", "dry_run": true}');
+SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
+-- what option once has skipped is not wanted
+SELECT pg_temp.put('skipped', E'no row\n5,five\n');
+SELECT pg_temp.try('once_t', 'skipped', '{"once": true, "skip": 1}');
+SELECT pg_temp.try('once_t', 'skipped', '{"once": true, "skip": 1}');
+DELETE FROM once_t WHERE a = 5;
 -- a dry run passes over, and claims nothing
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
