@@ -214,6 +214,7 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/done/stays.csv
 COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && echo 21,linked > to.csv && ln -s ../to.csv done/to.csv';
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/to.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 SELECT pg_read_file('/proc/self/cwd/pgbulk_manifest/done/stays.csv'), pg_read_file('/proc/self/cwd/pgbulk_manifest/to.csv'), (SELECT count(*) FROM manifest_t WHERE a IN (20, 21)) AS loaded;
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/to.csv', '{"columns": ["a", "b"], "after": {"move_to": "/proc/self"}}');
 -- a part that ends within the header
 SELECT pg_temp.put('headers.csv', E'a,b\nof,both\n30,thirty\n31,more\n'), bulk_load_forget('manifest_t');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/headers.csv', '{"columns": ["a", "b"], "header": 2, "commit_every": 1, "log_verbosity": "silent"}');

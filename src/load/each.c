@@ -293,16 +293,14 @@ has_both_names(const char *path, const char *place)
 		a.st_ino == b.st_ino && a.st_nlink > 1;
 }
 
-/* Whether a file is in a folder already, by whatever path. */
+/* What is known of the folder that a file is in, and of another one; false: they are not there. */
 static bool
-is_in_folder(const char *path, const char *folder)
+look_at_folders(const char *path, const char *folder, struct stat *own, struct stat *other)
 {
 	const char *name = strrchr(path, '/');
-	struct stat a;
-	struct stat b;
 
-	return stat(name == path ? "/" : pnstrdup(path, name - path), &a) == 0 &&
-		stat(folder, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return stat(name == path ? "/" : pnstrdup(path, name - path), own) == 0 &&
+		stat(folder, other) == 0;
 }
 
 static char *
@@ -322,7 +320,18 @@ is_taken(const char *place, const char *path)
 static void
 check_place(const Each *each, const char *path)
 {
-	if (is_in_folder(path, each->folder))
+	struct stat own;
+	struct stat other;
+	bool		known = look_at_folders(path, each->folder, &own, &other);
+
+	if (known && own.st_dev != other.st_dev)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("file \"%s\" cannot be moved to \"%s\"", encoding_path_text(path),
+						each->folder),
+				 errdetail("That folder is in another file system."),
+				 errhint("Name a folder of \"move_to\" in the file system of the input.")));
+	if (known && own.st_ino == other.st_ino)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("file \"%s\" cannot be moved to \"%s\"", encoding_path_text(path),
