@@ -70,6 +70,8 @@ SELECT pg_temp.put('skipped', E'no row\n5,five\n');
 SELECT pg_temp.try('once_t', 'skipped', '{"once": true, "skip": 1}');
 SELECT pg_temp.try('once_t', 'skipped', '{"once": true, "skip": 1}');
 DELETE FROM once_t WHERE a = 5;
+-- more than an index of the history has room for
+SELECT pg_temp.try('once_t', '1.csv', jsonb_build_object('once', jsonb_build_object('import_id', string_agg(md5(n::text), '')))) FROM generate_series(1, 100) n;
 -- a dry run passes over, and claims nothing
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');
 SELECT pg_temp.try('once_t', '[23].csv', '{"once": true, "dry_run": true}');

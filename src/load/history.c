@@ -25,6 +25,9 @@ int			history_keep = 0;
 
 #define NAMES_SHOWN 3
 
+/* Of a path with its import id, which indexes of the history must have room for. */
+#define MAX_NAME_BYTES 2600
+
 /* Of a row that is being written there are rarely as many lines, or bytes. */
 #define MANY_LINES 10
 #define MANY_BYTES (64 * 1024)
@@ -100,6 +103,26 @@ has_files(const History *history)
 		if (history->files[i].is_file)
 			return true;
 	return false;
+}
+
+/* That the history has room for their names. */
+static void
+check_names(const History *history)
+{
+	const char *import_id = history->options->import_id;
+
+	for (int i = 0; i < history->nfiles; i++)
+	{
+		const char *path = history->files[i].path_text;
+		size_t		bytes = strlen(path) + (import_id == NULL ? 0 : strlen(import_id));
+
+		if (bytes > MAX_NAME_BYTES)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 errmsg("path or import id is too long for the history"),
+					 errdetail("Together they have %zu bytes, and %d at most.", bytes,
+							   MAX_NAME_BYTES)));
+	}
 }
 
 /* Counts those that are to be loaded. */
@@ -213,6 +236,7 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 	/* without files there may be nothing to remember */
 	if (options->once == BULK_ONCE_NONE && options->history != 1 && !has_files(history))
 		return NULL;
+	check_names(history);
 	history_check_crash(history, target);
 	if (options->once != BULK_ONCE_NONE)
 	{
