@@ -452,6 +452,14 @@ has_extra_of_path(const BulkOptions *options)
 	return false;
 }
 
+/* What a HINT about a file that is kept begins with. */
+static const char *
+next_call(const Each *each)
+{
+	return each->options->once == BULK_ONCE_NONE ?
+		"The next call would load the file again. " : "";
+}
+
 /* Whether all of a file is in the table, or in a reject table; else a WARNING says why it stays. */
 static bool
 may_go(const Each *each, const char *path, Loaded loaded)
@@ -474,7 +482,8 @@ may_go(const Each *each, const char *path, Loaded loaded)
 				(errmsg_plural("file \"%s\" is kept, as %lld byte after its end-of-copy marker was not read",
 							   "file \"%s\" is kept, as %lld bytes after its end-of-copy marker were not read",
 							   (unsigned long) loaded.unread, name, (long long) loaded.unread),
-				 errhint("Load what is after the marker as a file of its own, and remove the file then.")));
+				 errhint("%sLoad what is after the marker as a file of its own, and remove the file then.",
+						 next_call(each))));
 	else if (loaded.elsewhere && has_extra_of_path(each->options))
 		ereport(WARNING,
 				(errmsg("file \"%s\" is kept, as an equal file of another path was loaded instead of it",
@@ -486,7 +495,8 @@ may_go(const Each *each, const char *path, Loaded loaded)
 				(errmsg_plural("file \"%s\" is kept, as %lld bad row of it is in no reject table",
 							   "file \"%s\" is kept, as %lld bad rows of it are in no reject table",
 							   (unsigned long) loaded.unkept, name, (long long) loaded.unkept),
-				 errhint("Remove the file when its bad rows are not needed any more, or set option \"reject_table\" before such files are loaded.")));
+				 errhint("%sRemove the file when its bad rows are not needed any more, or set option \"reject_table\" before such files are loaded.",
+						 next_call(each))));
 	else
 		return true;
 	return false;
@@ -504,7 +514,9 @@ dispose(const Each *each, const char *path, const FileStamp *stamp, const Loaded
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
 		ereport(WARNING,
-				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", name)));
+				(errmsg("file \"%s\" is kept, as it has changed since it was loaded", name),
+				 each->options->once != BULK_ONCE_NONE ? 0 :
+				 errhint("The next call would load it again: remove or move it before.")));
 		return;
 	}
 	if (place != NULL && each->options->manifest && is_taken(place, path))
