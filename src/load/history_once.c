@@ -93,7 +93,7 @@ refuse_other(const HistoryFile *file, int64 begin)
 			 errmsg("file \"%s\" is not the one that was loaded before", file->path_text),
 			 errdetail("Its first %lld bytes were loaded, and are not the same now.",
 					   (long long) begin),
-			 errhint("If it is a new file of that name, forget the old one with bulk_load_forget.")));
+			 errhint("If it is a new file of that name, load what is left of the old one, and forget that with bulk_load_forget.")));
 }
 
 /* How rows end, and where the part that is wanted does. */
