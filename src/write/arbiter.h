@@ -69,7 +69,7 @@ extern Relation arbiter_root(const ResultRelInfo *rri);
 /* Whoever goes by its snapshot must not act upon what that does not show. */
 extern bool arbiter_may_see(Relation rel, TupleTableSlot *standing);
 
-/* A serializable transaction has read that row, which is in the way: others conflict that change it. */
+/* A serializable transaction has read that row, in the way: whoever changes it conflicts. */
 extern void arbiter_note_read(Relation rel, const ItemPointerData *tid);
 
 /* From here on the load's rows so far are earlier ones. */
