@@ -106,6 +106,7 @@ SELECT DISTINCT pg_temp.halves(:'quotes', '{"on_error": "set_null"}');
 SELECT DISTINCT pg_temp.halves(:'quotes', '{"transform": "limit_quotes"}');
 SELECT DISTINCT pg_temp.halves(pg_temp.put('objects', E'{"a":1,\n"b":"x"}\n{"a":2,"b":"\n{"a":3,"b":"y"}\n{"a":"4",\n"c":5}\n{"a":6}\n'), '{"format": "json", "missing_columns": "null"}');
 -- what is skipped has no effects: no defaults, no calls of a volatile function
+SET log_min_messages = error;
 CREATE FUNCTION limit_default() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE WARNING 'default'; RETURN 0; END $$;
 CREATE OR REPLACE FUNCTION limit_quotes(a text, b text, c text) RETURNS limit_quotes LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE WARNING '%', a; RETURN (a::int, b, c::int, 0); END $$;
 TRUNCATE limit_quotes;
@@ -114,6 +115,7 @@ SELECT pg_temp.put('quotes', E'1,"a\nb",1\n2,"c" "\n",2\n3,d,3\n') AS quotes \gs
 SELECT rows_read FROM bulk_load('limit_quotes', :'quotes', '{"skip": 2, "columns": ["a", "b", "c"], "on_error": "ignore"}');
 SELECT rows_read FROM bulk_load('limit_quotes', :'quotes', '{"skip": 2, "transform": "limit_quotes", "on_error": "ignore"}');
 
+RESET log_min_messages;
 -- rows of a query: no more are computed than needed
 CREATE SEQUENCE limit_made;
 CREATE FUNCTION limit_make(n int) RETURNS SETOF int LANGUAGE sql VOLATILE AS $$ SELECT CASE WHEN nextval('limit_made') % 3 = 0 THEN -i ELSE i END FROM (SELECT generate_series(1, n) AS i) x $$;

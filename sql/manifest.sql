@@ -158,12 +158,14 @@ SELECT f FROM unnest(ARRAY['.', 'done']) d, pg_ls_dir('/proc/self/cwd/pgbulk_man
 SELECT count(*) FROM manifest_bad;
 RESET log_min_messages;
 -- an equal file whose path makes other rows stays, until it is loaded
+SET log_min_messages = error;
 SELECT pg_temp.put('day1', E'60,sixty\n'), pg_temp.put('day2', E'60,sixty\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": "delete", "log_verbosity": "silent"}');
 SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "once": "path"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": "delete", "log_verbosity": "silent"}');
 SELECT part, (SELECT count(*) FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'day_') AS files FROM manifest_t WHERE a = 60 ORDER BY part;
 DELETE FROM manifest_t WHERE a = 60;
+RESET log_min_messages;
 -- one with rows behind an end-of-copy marker stays, also when it is passed over
 SET log_min_messages = error;
 SELECT pg_temp.put('marked', E'40\tforty\n\\.\n41\tmore\n');
