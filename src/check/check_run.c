@@ -18,10 +18,8 @@
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "storage/predicate.h"
 #include "utils/memutils.h"
 #include "utils/relcache.h"
-#include "utils/snapmgr.h"
 
 /*
  * Seconds to check one row's foreign key, assuming that most values repeat; and to look one up that
@@ -163,10 +161,6 @@ checks_add_table(Checks *checks, Relation rel, int what)
 		CheckCmdReplicaIdentity(rel, CMD_DELETE);
 	if (unique != NIL)
 		expect_conflicts(checks, unique, nkeys > 0);
-	/* others conflict with a serializable transaction that change what its rows are judged by */
-	if (unique != NIL && checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR &&
-		IsolationIsSerializable())
-		PredicateLockRelation(rel, GetTransactionSnapshot());
 	if (nkeys > 0 || (what & CHECKS_DISPLACED) ||
 		checks->options->on_duplicate != BULK_ON_DUPLICATE_ERROR)
 		checks->bad_expected = true;
