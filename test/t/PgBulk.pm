@@ -14,18 +14,41 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server server_init data_file data_dir check_log check_tables
-  wait_for ends_soon percent_of @WORKERS direct has_extension is_sound kill_server
+  wait_for ends_soon percent_of @WORKERS $OF_CITUS direct has_extension is_sound kill_server
   orphans how_many load_until foreign_server nothing_left citus_servers within
   libpq_client);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
 
+# What check_log lets through beside Citus: that has warnings of its own, and errors without a code, where its servers are lost.
+our $OF_CITUS = qr{^(?!.*(?:PANIC:|TRAP:|leak|resource was not closed))};
+
 # What initdb would otherwise take from the environment.
 my @LOCALE = ('--encoding=UTF8', '--locale=' . (setlocale(LC_CTYPE, 'C.UTF-8') ? 'C.UTF-8' : 'C'));
 
 # Servers end with a test that is ended, with 15, too.
 $SIG{TERM} = sub { die "ended by a signal" };
+
+# Servers of the test, and the logs that check_log has read: none may be forgotten.
+my (@servers, %log_read);
+{
+	no warnings 'redefine';
+	my $new = \&PostgreSQL::Test::Cluster::new;
+	*PostgreSQL::Test::Cluster::new = sub { push @servers, my $node = $new->(@_); return $node };
+}
+
+END
+{
+	my @unread = grep { -s $_->logfile && !$log_read{ $_->logfile } } @servers;
+
+	# a test that is skipped, or has failed, may have come to no end
+	if (@unread && $? == 0 && Test::More->builder->current_test && Test::More->builder->is_passing)
+	{
+		diag '  Failed test: check_log has not read the log of ' . join(', ', map { $_->name } @unread);
+		$? = 1;
+	}
+}
 
 my $folder;
 
@@ -184,9 +207,11 @@ sub ends_soon
 # The log has nothing that a load must not cause: no crash, leak, internal
 # error or warning.  What matches EXCEPT is meant to be there, and so are
 # sessions that end with the server and workers that end with their session.
+# A test calls this for each of its servers.
 sub check_log
 {
 	my ($node, $except) = @_;
+	$log_read{ $node->logfile } = 1;
 	my @lines = grep {
 		/PANIC:|FATAL:|WARNING:|TRAP:|leak|still referenced|terminated by signal| XX[0-9A-Z]{3} /
 	} split /\n/, slurp_file($node->logfile);

@@ -312,6 +312,6 @@ foreach my $change ('a move', 'a split')
 
 is(ask('SELECT bool_and(result) FROM citus_check_cluster_node_health()'), 't', 'the nodes are well');
 is(ask('SELECT recover_prepared_transactions()'), '0', 'nothing is left for Citus to recover');
-unlike(slurp_file($_->logfile), qr/TRAP|leak/, 'nothing leaks in ' . $_->name) foreach $main, @workers;
+check_log($_, $OF_CITUS) foreach $main, @workers;
 $_->stop foreach $main, @workers;
 done_testing();

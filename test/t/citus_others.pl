@@ -311,6 +311,6 @@ ask('CALL citus_cleanup_orphaned_resources()');
 is(ask('SELECT count(*) FROM pg_dist_cleanup'), '0', 'nothing is left to clean up');
 is(ask('SELECT count(*) FROM citus_locks WHERE NOT granted'), '0', 'nobody waits');
 is(ask(q{SELECT count(*) FROM pg_dist_placement WHERE shardstate <> 1}), '0', 'all placements are active');
-unlike(slurp_file($_->logfile), qr/TRAP|leak/, 'nothing leaks in ' . $_->name) foreach @nodes;
+check_log($_, $OF_CITUS) foreach @nodes;
 $_->stop foreach @nodes;
 done_testing();

@@ -171,5 +171,7 @@ is(ask(q{SELECT reltuples FROM pg_class WHERE relname = 'counted_1'}), '100', 'a
 is(on_node(1, q{SELECT reltuples FROM pg_class WHERE relname = 'counted_2'}), '100', 'so is one on a server');
 is(on_node(2, q{SELECT string_agg(reltuples::text, ',' ORDER BY relname) FROM pg_class WHERE relname LIKE 'counted%'}), '100,-1', 'and on another one, but none that has got no rows');
 
+check_log($main);
+check_log($_, qr{08006 FATAL:  connection to client lost}) foreach @nodes;
 $_->stop foreach $main, @nodes;
 done_testing();

@@ -86,6 +86,6 @@ chmod 0500, $main->data_dir . '/pg_dynshmem';
 is($main->safe_psql('postgres', qq{SELECT rows_loaded FROM bulk_load('t', '$few', '{"workers": 0}')}), '2', 'a load without shared memory for that');
 chmod 0700, $main->data_dir . '/pg_dynshmem';
 nothing_left('at the end', @nodes);
-unlike(slurp_file($_->logfile), qr/TRAP|leak/, 'nothing leaks in ' . $_->name) foreach $main, @nodes;
+check_log($_) foreach $main, @nodes;
 $_->stop foreach $main, @nodes;
 done_testing();

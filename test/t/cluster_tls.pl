@@ -112,5 +112,7 @@ SKIP:
 	fails('another authority', $node, qr{could not connect to server "localhost:\d+"\nDETAIL: .*certificate verify failed}s);
 }
 
+check_log($main, qr{no pg_hba\.conf entry});
+check_log($node, $has_citus ? $OF_CITUS : qr{no pg_hba\.conf entry});
 $_->stop foreach $main, $node;
 done_testing();

@@ -14,7 +14,7 @@ use Test::More;
 my $primary = PostgreSQL::Test::Cluster->new('primary');
 server_init($primary, allows_streaming => 1);
 $primary->append_conf('postgresql.conf',
-	"session_preload_libraries = pgbulk\npgbulk.create_index = on\nautovacuum = off\nwal_keep_size = 2GB\n"
+	"log_line_prefix = '%m [%p] %q%a %e '\nsession_preload_libraries = pgbulk\npgbulk.create_index = on\nautovacuum = off\nwal_keep_size = 2GB\n"
 	  . "wal_consistency_checking = all\nlock_timeout = 60s\nmin_parallel_table_scan_size = 0\n");
 $primary->start;
 $primary->safe_psql('postgres', 'CREATE EXTENSION pgbulk; CREATE EXTENSION amcheck');
@@ -101,5 +101,7 @@ is($primary->safe_psql('postgres', "SELECT to_regclass('t_open') IS NULL, count(
 is($primary->safe_psql('postgres', "INSERT INTO u SELECT * FROM t; REINDEX TABLE u; SELECT bt_index_check('u_id', true) IS NOT NULL"), 't', 'the unlogged one is there');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 sound($standby, 'standby', $heap);
+check_log($primary);
+check_log($standby, qr{could not (?:receive data from WAL stream|connect to the primary server)|terminating walreceiver});
 $primary->stop;
 done_testing();

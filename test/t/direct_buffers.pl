@@ -52,5 +52,6 @@ foreach my $workers (@WORKERS)
 	cmp_ok($left, '>=', $copy - 2, "$workers workers leave as many to others as COPY");
 	cmp_ok(buffers('t'), '<=', 512 + 64, "$workers workers: the table has but the ring");
 }
+check_log($node);
 $node->stop;
 done_testing();

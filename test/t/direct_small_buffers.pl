@@ -19,5 +19,6 @@ foreach my $workers (@WORKERS)
 {
 	is(($node->psql('postgres', "SELECT bulk_load('t', '$path', '" . direct($workers) . "')"))[2], '', "$workers workers");
 }
+check_log($node);
 $node->stop;
 done_testing();

@@ -356,4 +356,5 @@ $node->start;
 ($load, $watch) = map { PgBulk::Session->new($node) } 1 .. 2;
 sound('crash after the commit', 3000);
 
+check_log($node);
 done_testing();

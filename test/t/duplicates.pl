@@ -214,4 +214,6 @@ $watch = PgBulk::Session->new($node);
 is($watch->ask('SELECT count(*), count(*) FILTER (WHERE s LIKE \'new%\') FROM t'), '500|500', 'after a crash: all that was');
 sound('crash after the commit');
 
+check_log($node);
+check_log($standby, qr{terminating walreceiver});
 done_testing();

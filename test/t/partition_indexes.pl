@@ -278,5 +278,6 @@ is($watch->ask(q{SELECT count(bt_index_parent_check(i.indexrelid, true, true)) F
 
 $watch->close;
 check_log($node, qr/not properly shut down/);
+check_log($standby, qr{terminating walreceiver});
 check_tables($node);
 done_testing();

@@ -165,5 +165,6 @@ SKIP:
 	}
 }
 check_log($primary);
+check_log($standby, qr{could not (?:receive data from WAL stream|connect to the primary server)|terminating walreceiver});
 $primary->stop;
 done_testing();
