@@ -277,6 +277,7 @@ work_end() {
 	trap - EXIT
 	if [ $KEEP = no ]; then
 		cluster_stop immediate
+		stage_remove || true
 		cd /
 		rm -rf "$WORK"
 	fi
@@ -328,33 +329,60 @@ pgxs() {
 	make -s -C "$dir" PG_CONFIG="$PG_CONFIG" ${CC:+CC="$CC"} ${CHECKER_COPT:+COPT="$CHECKER_COPT"} "$@"
 }
 
+# A server of scripts/assert-server, which is there for tests alone.
+test_server() { [ -d "$(dirname "$PGBIN")/suites" ]; }
+
+# stage_make DIR ARGUMENT...: installs the build in DIR.
+stage_make() {
+	local dir=$1
+	shift
+	pgxs "$dir" install "$@" >"$WORK/install.log" 2>&1 || { tail -n 30 "$WORK/install.log"; die "make install failed"; }
+}
+
+# The server into whose own folders this script has installed, where it had none.
+INSTALLED=
+
 # stage_install DIR: installs the build in DIR beside the server rather than in
-# it, where the server can look elsewhere; $WORK/stage.conf tells it so.
+# it, where the server can look elsewhere; $WORK/stage.conf tells it so.  Else in it, until
+# the script ends, and not over a pgbulk that is there, but for that of a script that runs this one.
 stage_install() {
 	local share lib
 	share=$("$PG_CONFIG" --sharedir)
 	lib=$("$PG_CONFIG" --pkglibdir)
 	rm -rf "$WORK/stage"
 	if [ "$PGMAJOR" -ge 18 ]; then
-		pgxs "$1" install DESTDIR="$WORK/stage"
+		stage_make "$1" DESTDIR="$WORK/stage"
 		cat >"$WORK/stage.conf" <<-EOF
 			extension_control_path = '$WORK/stage$share:\$system'
 			dynamic_library_path = '$WORK/stage$lib:\$libdir'
 		EOF
 	elif grep -q extension_destdir "$PGBIN/postgres"; then
-		pgxs "$1" install DESTDIR="$WORK/stage"
+		stage_make "$1" DESTDIR="$WORK/stage"
 		# that is for extensions; libraries that are preloaded are looked for otherwise
 		cat >"$WORK/stage.conf" <<-EOF
 			extension_destdir = '$WORK/stage'
 			dynamic_library_path = '$WORK/stage$lib:\$libdir'
 		EOF
-	elif [ -w "$share/extension" ] && [ -w "$lib" ]; then
-		say "note: this server finds extensions only in its own folders: installing into $lib"
-		pgxs "$1" install
-		: >"$WORK/stage.conf"
+	elif [ ! -w "$share/extension" ] || [ ! -w "$lib" ]; then
+		die "this server finds extensions only in its own folders, and you may not write in $lib: run this as root, or set PG_CONFIG to another one"
 	else
-		die "this server finds extensions only in its own folders; as root run: make install PG_CONFIG=$PG_CONFIG"
+		if ! test_server && [ "${PGBULK_STAGED:-}" != "$PG_CONFIG" ]; then
+			[ ! -e "$share/extension/pgbulk.control" ] && [ ! -e "$lib/pgbulk.so" ] ||
+				die "this server finds extensions only in its own folders, and has a pgbulk in $lib, which this would replace: first run make uninstall PG_CONFIG=$PG_CONFIG, or set PG_CONFIG to another one"
+			say "note: this server finds extensions only in its own folders: pgbulk is in $lib until this ends, or with --keep until make uninstall PG_CONFIG=$PG_CONFIG" >&2
+			INSTALLED=$PG_CONFIG
+			export PGBULK_STAGED=$PG_CONFIG
+		fi
+		stage_make "$1"
+		: >"$WORK/stage.conf"
 	fi
+}
+
+# stage_remove: what stage_install has put into a server's own folders.
+stage_remove() {
+	[ -n "$INSTALLED" ] || return 0
+	PG_CONFIG=$INSTALLED pgxs "$ROOT" uninstall
+	INSTALLED=
 }
 
 # stage_build: the checkout, built and installed so; or what BUILT names, a tree that has
@@ -362,8 +390,8 @@ stage_install() {
 stage_build() {
 	[ -z "${BUILT:-}" ] || cp -a "$BUILT" "$WORK/build"
 	tree_copy "$WORK/build"
-	{ pgxs "$WORK/build" -j"$JOBS" && stage_install "$WORK/build"; } >"$WORK/build.log" 2>&1 ||
-		{ tail -n 30 "$WORK/build.log"; die "the build failed"; }
+	pgxs "$WORK/build" -j"$JOBS" >"$WORK/build.log" 2>&1 || { tail -n 30 "$WORK/build.log"; die "the build failed"; }
+	stage_install "$WORK/build"
 }
 
 # Of what scripts/suites runs, the folders.
