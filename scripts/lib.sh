@@ -284,6 +284,11 @@ work_end() {
 	exit $rc
 }
 
+# folder_own DIR: makes it where it is missing; whether it is yours, and nobody else can write there.
+folder_own() {
+	mkdir -p "$1" && [ ! -L "$1" ] && [ -O "$1" ] && [ -z "$(find "$1" -prune \( -perm -020 -o -perm -002 \))" ]
+}
+
 # cache_begin [served]: sets CACHE, kept between runs: .build in the checkout.  Where
 # that cannot be written, it lasts for this run alone.  "served" is one that the server's
 # user reads, too: in /var/tmp where it cannot reach the checkout.
@@ -295,6 +300,8 @@ cache_begin() {
 	CACHE=$WORK/cache
 	if [ $# -gt 0 ]; then
 		CACHE=/var/tmp/pgbulk-$(id -u)
+		# programs in it are run, and anybody can make folders there
+		folder_own "$CACHE" || die "$CACHE is not yours, or others can write there: remove it, or set PGBULK_CACHE to another folder"
 		say "note: the server's user cannot reach $ROOT/.build: $CACHE stays instead" >&2
 	fi
 	mkdir -p "$CACHE"
