@@ -1,6 +1,6 @@
 # pgbulk: a PGXS extension.
 #
-#   make && make install && make installcheck      PG_CONFIG=... chooses the server
+#   make && make install && make installcheck      PG_CONFIG=... chooses the server, for each of them
 #   make unit                                      tests of src/scan, without a server
 #   make dist                                      pgbulk-VERSION.zip, as PGXN takes it
 #
@@ -19,7 +19,7 @@ OBJS = $(patsubst $(srcdir)/%.c,%.o,$(sort $(wildcard $(srcdir)/src/*.c $(srcdir
 OWN_FILES = $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h) $(srcdir)/Makefile $(srcdir)/pgbulk.control
 
 # The libraries that compressed files are read with.  One that is not at hand
-# is left out by naming the others: make COMPRESSION="gzip zstd".
+# is left out by naming the others, to make install, too: COMPRESSION="gzip zstd".
 COMPRESSION ?= gzip lz4 zstd
 COMPRESSION_DEFINES = $(if $(filter gzip,$(COMPRESSION)),-DPGBULK_GZIP) \
 	$(if $(filter lz4,$(COMPRESSION)),-DPGBULK_LZ4) \
