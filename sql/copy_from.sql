@@ -77,6 +77,15 @@ RESET extra_float_digits;
 SELECT a FROM copy_from_floats;
 COPY copy_from_floats FROM 'pgbulk_copy_none' (LIMIT 5) WHERE g = 1;
 COPY copy_from_floats FROM 'pgbulk_copy_none' (LIMIT 5) WHERE ctid IS NULL;
+-- from 19 on tableoid is refused, too
+DO $$
+BEGIN
+	COPY copy_from_floats FROM 'pgbulk_copy_none' (LIMIT 5) WHERE tableoid = 'copy_from_floats'::regclass;
+	ASSERT current_setting('server_version_num')::int < 190000;
+EXCEPTION
+	WHEN invalid_column_reference THEN ASSERT current_setting('server_version_num')::int >= 190000, sqlerrm;
+END
+$$;
 DROP TABLE copy_from_floats;
 COPY copy_from FROM 'pgbulk_copy_none' (ON_DUPLICATE keep_old) WHERE a;
 COPY copy_from FROM 'pgbulk_copy_none' (ON_DUPLICATE keep_old) WHERE nothing > 1;

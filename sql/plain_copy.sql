@@ -261,6 +261,16 @@ COPY plain_text FROM STDIN;
 off
 \.
 SELECT count FROM bulk_load_statements WHERE taken;
+-- tableoid, which the server refuses from 19 on
+SET pgbulk.copy = on;
+DO $$
+BEGIN
+	COPY plain_left FROM 'pgbulk_plain_csv' (FORMAT csv) WHERE tableoid = 'plain_left'::regclass;
+	ASSERT current_setting('server_version_num')::int < 190000;
+EXCEPTION
+	WHEN invalid_column_reference THEN ASSERT current_setting('server_version_num')::int >= 190000, sqlerrm;
+END
+$$;
 DROP TABLE plain_parts, plain, plain_empty, plain_text, plain_frozen, plain_domain, plain_left CASCADE;
 DROP FUNCTION plain_notice;
 DROP DOMAIN plain_positive;

@@ -624,6 +624,9 @@ compat_bulkwrite_strategy(int size_kb)
 /* Whether the server's COPY FROM takes a line of \. for the end of format csv. */
 #define COMPAT_COPY_MARKER (PG_VERSION_NUM < 180000)
 
+/* Whether the condition of the server's COPY FROM may name tableoid, as that of a load may. */
+#define COMPAT_COPY_TABLEOID (PG_VERSION_NUM < 190000)
+
 /* The options of the server's COPY FROM, by name. */
 #if PG_VERSION_NUM >= 160000
 #define COMPAT_COPY_DEFAULT "default",

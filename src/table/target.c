@@ -145,19 +145,20 @@ check_freeze(Relation rel, SubTransactionId ours)
 
 /*
  * Stored generated columns are not computed yet when the condition is
- * evaluated, nor do system columns have values, except tableoid.
+ * evaluated, nor do system columns have values, except tableoid, which COPY refuses from 19 on.
  */
 static void
 check_where_columns(Relation rel, Node *where, bool by_copy)
 {
+	AttrNumber	last = by_copy && !COMPAT_COPY_TABLEOID ?
+		TableOidAttributeNumber : TableOidAttributeNumber + 1;
 	Bitmapset  *attrs = NULL;
 	bool		whole_row;
 
 	pull_varattnos(where, 1, &attrs);
 	whole_row = bms_is_member(0 - FirstLowInvalidHeapAttributeNumber, attrs);
 
-	for (AttrNumber attnum = SelfItemPointerAttributeNumber;
-		 attnum > TableOidAttributeNumber; attnum--)
+	for (AttrNumber attnum = SelfItemPointerAttributeNumber; attnum >= last; attnum--)
 		if (bms_is_member(attnum - FirstLowInvalidHeapAttributeNumber, attrs))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),

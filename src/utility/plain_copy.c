@@ -146,8 +146,8 @@ has_system_column(List *names)
 	{
 		Node	   *name = lfirst(lc);
 
-		if (IsA(name, String) && strcmp(strVal(name), "tableoid") != 0 &&
-			SystemAttributeByName(strVal(name)) != NULL)
+		if (IsA(name, String) && SystemAttributeByName(strVal(name)) != NULL &&
+			(!COMPAT_COPY_TABLEOID || strcmp(strVal(name), "tableoid") != 0))
 			return true;
 	}
 	return false;
