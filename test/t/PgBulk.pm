@@ -14,7 +14,7 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server server_init data_file data_dir check_log check_tables
-  wait_for ends_soon percent_of @WORKERS $OF_CITUS direct has_extension is_sound kill_server
+  wait_for ends_soon percent_of @WORKERS $OF_CITUS $CLIENT_GONE direct has_extension is_sound kill_server
   orphans how_many load_until foreign_server nothing_left citus_servers within
   libpq_client);
 
@@ -26,6 +26,9 @@ our $OF_CITUS = qr{^(?!.*(?:PANIC:|TRAP:|leak|resource was not closed))};
 
 # What initdb would otherwise take from the environment.
 my @LOCALE = ('--encoding=UTF8', '--locale=' . (setlocale(LC_CTYPE, 'C.UTF-8') ? 'C.UTF-8' : 'C'));
+
+# What it lets through where a client may go at any moment: also in the middle of a message.
+our $CLIENT_GONE = qr{08006 FATAL:  connection to client lost|08P01 FATAL:  terminating connection because protocol synchronization was lost};
 
 # Servers end with a test that is ended, with 15, too.
 $SIG{TERM} = sub { die "ended by a signal" };

@@ -735,5 +735,5 @@ is($standby->safe_psql('postgres', 'SELECT count(*) FROM hash'), 3000, 'all of w
 $_->stop foreach $standby, @nodes;
 check_log($main, qr{WARNING:  server "s[12]"|DETAIL:  connection to server .* failed});
 check_log($standby, qr{could not (?:receive data from WAL stream|connect to the primary server)|WARNING:  server "s[12]"});
-check_log($_, qr{53300 FATAL:  too many connections for role|28P01 FATAL:  password|08006 FATAL:  connection to client lost}) foreach @nodes;
+check_log($_, qr{53300 FATAL:  too many connections for role|28P01 FATAL:  password|$CLIENT_GONE}) foreach @nodes;
 done_testing();

@@ -237,5 +237,5 @@ foreach my $stop ('prepare', 'prepared-one', 'prepared', 'committed', 'committed
 
 $node->stop;
 check_log($main, qr{server "s"|other servers may not|57P01|canceling|in doubt});
-check_log($node, qr{53300 FATAL:  too many connections for role|08006 FATAL:  connection to client lost});
+check_log($node, qr{53300 FATAL:  too many connections for role|$CLIENT_GONE});
 done_testing();

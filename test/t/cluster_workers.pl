@@ -232,6 +232,6 @@ like($session->{error}, qr/server "s1"/, 'whose error names it');
 is_undone('a session that was ended');
 
 check_log($main);
-check_log($_, qr{08006 FATAL:  connection to client lost}) foreach @nodes;
+check_log($_, $CLIENT_GONE) foreach @nodes;
 $_->stop foreach $main, @nodes;
 done_testing();

@@ -280,6 +280,6 @@ SKIP:
 
 $proxy->stop;
 check_log($main, qr{WARNING:  server "s1" |DETAIL:  connection to server .* failed});
-check_log($_, qr{08P01 FATAL:  terminating connection because protocol synchronization was lost|08006 FATAL:  connection to client lost|53300 FATAL:  sorry, too many clients}) foreach @nodes;
+check_log($_, qr{$CLIENT_GONE|53300 FATAL:  sorry, too many clients}) foreach @nodes;
 $_->stop foreach $main, @nodes;
 done_testing();

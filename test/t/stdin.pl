@@ -224,6 +224,6 @@ SKIP: {
 $session->close;
 $watch->close;
 # the server's words for a client that went away
-check_log($node, qr/08P01 FATAL:  terminating connection because protocol synchronization was lost/);
+check_log($node, $CLIENT_GONE);
 $node->stop;
 done_testing();
