@@ -322,7 +322,7 @@ COMMENT ON CAST (oid AS bulk_load_target) IS 'table of that OID';
 
 -- What has been loaded.  The rows are written by loads, with the rights of the
 -- table's owner; users see those of tables that they may read, in the view.  Who
--- owns the database may read all of it, as he dumps it.
+-- owns the database may read all of it and add rows, for dumps and restores.
 CREATE TABLE bulk_load_history (
   load_id bigint NOT NULL,
   target bulk_load_target NOT NULL,
@@ -383,24 +383,15 @@ COMMENT ON COLUMN bulk_load_history.role IS 'who has loaded it';
 COMMENT ON COLUMN bulk_load_history.started IS 'when the load began';
 COMMENT ON COLUMN bulk_load_history.finished IS 'when all its rows were in';
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_history'::pg_catalog.regclass, ''::pg_catalog.text);
-GRANT SELECT ON bulk_load_history TO pg_database_owner;
 -- It is emptied when, and only when, other unlogged tables are: by a crash, by the promotion of a standby,
 -- and in dumps without the rows of these.
 CREATE UNLOGGED TABLE bulk_load_unlogged (id uuid NOT NULL);
 COMMENT ON TABLE bulk_load_unlogged IS 'what tells whether unlogged tables have been emptied since they were loaded';
 COMMENT ON COLUMN bulk_load_unlogged.id IS 'made by a load that has found no other';
 SELECT pg_catalog.pg_extension_config_dump('bulk_load_unlogged'::pg_catalog.regclass, ''::pg_catalog.text);
-GRANT SELECT ON bulk_load_unlogged TO pg_database_owner;
--- Whoever owns the extension, who need not be a superuser, restores its rows, and sets the sequence.
--- The server's own placeholder for that role has whoever runs the update, and not every name.
-DO LANGUAGE plpgsql $$
-DECLARE
-  owner pg_catalog.name := (SELECT pg_catalog.pg_get_userbyid(extowner) FROM pg_catalog.pg_extension
-                            WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'::pg_catalog.name);
-BEGIN
-  EXECUTE pg_catalog.format('ALTER SEQUENCE bulk_load_id OWNER TO %I'::pg_catalog.text, owner);
-  EXECUTE pg_catalog.format('GRANT INSERT ON bulk_load_history, bulk_load_unlogged TO %I'::pg_catalog.text, owner);
-END $$;
+-- Not to the owner of the extension by name: before 17 that role could not be dropped without a trace.
+GRANT SELECT, INSERT ON bulk_load_history, bulk_load_unlogged TO pg_database_owner;
+GRANT UPDATE ON SEQUENCE bulk_load_id TO pg_database_owner;
 
 CREATE FUNCTION bulk_load_history_target() RETURNS trigger
 AS 'MODULE_PATHNAME', 'bulk_load_history_target'

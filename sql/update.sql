@@ -37,6 +37,8 @@ CREATE FUNCTION parts() RETURNS TABLE (object text, what text) LANGUAGE sql AS $
 	SELECT 'version', concat_ws(' ', extversion, extrelocatable, obj_description(oid, 'pg_extension')) FROM pg_extension WHERE extname = 'pgbulk'
 $$;
 
+-- it needs no other extension
+DROP EXTENSION plpgsql;
 CREATE EXTENSION pgbulk;
 CREATE TABLE fresh AS SELECT * FROM parts();
 DROP EXTENSION pgbulk;
