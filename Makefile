@@ -58,9 +58,9 @@ include $(PGXS)
 # Servers built without --enable-depend do not follow headers.
 $(OBJS): $(OWN_FILES) build.stamp
 
-# What the objects are made for, so that another server, compiler or other options and libraries make them anew.
-# Outside of the sources there are no folders for them yet.
-made_for = $(VERSION) $(pkglibdir) $(CC) $(filter-out -Werror,$(COPT)) $(COMPRESSION)
+# What the objects are made for, so that another server, or one configured otherwise, another compiler or other options
+# and libraries make them anew.  Outside of the sources there are no folders for them yet.
+made_for = $(VERSION) $(shell cksum <$(includedir_server)/pg_config.h) $(pkglibdir) $(CC) $(filter-out -Werror,$(COPT)) $(COMPRESSION)
 build.stamp: always
 	@mkdir -p $(sort $(dir $(OBJS)))
 	@echo '$(made_for)' | cmp -s - $@ || echo '$(made_for)' >$@

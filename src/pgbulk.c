@@ -89,11 +89,34 @@ static const struct config_enum_entry relay_settings[] = {
 	{NULL, 0, false}
 };
 
+/* What the server does not compare when it loads a library. */
+static const char built_for[] =
+	"block_size=" CppAsString2(BLCKSZ) " segment_size=" CppAsString2(RELSEG_SIZE);
+
+static void
+check_server(void)
+{
+	StringInfoData server;
+
+	initStringInfo(&server);
+	appendStringInfo(&server, "block_size=%s", GetConfigOption("block_size", false, false));
+	appendStringInfo(&server, " segment_size=%s", GetConfigOption("segment_size", false, false));
+	if (strcmp(server.data, built_for) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("pgbulk was built for a server with other sizes of pages or files"),
+				 errdetail("It was built for %s, and this server has %s.", built_for,
+						   server.data),
+				 errhint("Build it with PG_CONFIG set to the pg_config of this server.")));
+	pfree(server.data);
+}
+
 PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)
 {
+	check_server();
 	DefineCustomIntVariable("pgbulk.chunk_size",
 							"Bytes of a file that are read and loaded at a time.",
 							"Small values are for tests: rows and fields then cross chunk borders.",
