@@ -74,7 +74,11 @@ SELECT * FROM (SELECT * FROM parts() EXCEPT TABLE fresh) added;
 SELECT details -> 'load_id' AS load_id, rows_deleted FROM bulk_load_query('update_t', 'SELECT 3, ''gone''', '{"on_duplicate": {"set": "all", "delete": "new.b = ''gone''"}}');
 SELECT rows_loaded FROM bulk_load('update_t', '/proc/self/cwd/pgbulk_update', '{"once": true, "on_error": "ignore", "on_duplicate": "keep_old"}');
 SELECT relation, file, files FROM bulk_loads;
--- who has another library than functions is told so
+-- who has another library than functions is told so, and which is older
+BEGIN;
+UPDATE pg_proc SET proallargtypes = proallargtypes || 20::oid, proargmodes = proargmodes || 'o'::"char", proargnames = proargnames || 'rows_more'::text WHERE oid = 'bulk_load(regclass,text,jsonb)'::regprocedure;
+SELECT rows_loaded FROM bulk_load('update_t', '/proc/self/cwd/pgbulk_update', '{"on_error": "ignore", "on_duplicate": "keep_old"}');
+ROLLBACK;
 UPDATE pg_proc SET proallargtypes = proallargtypes[:array_length(proallargtypes, 1) - 2], proargmodes = proargmodes[:array_length(proargmodes, 1) - 2],
 	proargnames = proargnames[:array_length(proargnames, 1) - 2] WHERE oid = 'bulk_load(regclass,text,jsonb)'::regprocedure;
 SELECT rows_loaded FROM bulk_load('update_t', '/proc/self/cwd/pgbulk_update', '{"on_error": "ignore", "on_duplicate": "keep_old"}');

@@ -207,6 +207,8 @@ check_columns(TupleDesc desc, int columns, const LoadResult *result)
 			 errmsg("extension \"pgbulk\" is of another version in this database than its library"),
 			 errdetail("The result has %d columns here, and the library makes %d.", desc->natts,
 					   OLD_RESULT_COLUMNS + 1),
+			 desc->natts > columns ?
+			 errhint("Open a new session, for the library that is installed; where it is in shared_preload_libraries, restart the server.") :
 			 errhint("Run ALTER EXTENSION pgbulk UPDATE.")));
 }
 
