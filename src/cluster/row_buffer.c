@@ -26,6 +26,23 @@ row_buffer_create(MemoryContext context, Size bytes)
 }
 
 void
+row_buffer_trim(RowBuffer *buffer)
+{
+	StringInfo	data = &buffer->data;
+
+	if (data->len >= data->maxlen / 2)
+		return;
+	data->maxlen = data->len + 1;
+	data->data = repalloc(data->data, data->maxlen);
+}
+
+Size
+row_buffer_memory(const RowBuffer *buffer)
+{
+	return sizeof(RowBuffer) + buffer->data.maxlen + buffer->places.maxlen;
+}
+
+void
 row_buffer_free_data(RowBuffer *buffer)
 {
 	pfree(buffer->data.data);

@@ -22,7 +22,7 @@
 typedef struct RowBuffer
 {
 	dlist_node	link;
-	const char *statement;		/* the COPY; one string for each */
+	const char *statement;		/* of the COPY; a table has one string for those that are equal */
 	bool		filtered;		/* a trigger there may keep rows out; else each must be stored */
 	bool		exact;			/* rows may be set aside */
 	void	   *sender;			/* whoever is told of these */
@@ -45,6 +45,13 @@ static inline int
 row_buffer_file(const RowBuffer *buffer)
 {
 	return buffer->file;
+}
+
+/* Whether its rows are for a COPY by that statement, for rows of that file; -1: of all files. */
+static inline bool
+row_buffer_is_of(const RowBuffer *buffer, const char *statement, int file)
+{
+	return buffer->statement == statement && (file < 0 || file == buffer->file);
 }
 
 /* Notes the row whose data were added last: its place, and the line ends within it. */
@@ -96,6 +103,12 @@ extern void row_buffer_show(RowBuffer *rows, char *copy);
 
 /* Adds the rows of another one, of the same file and behind those that it has. */
 extern void row_buffer_append(RowBuffer *buffer, const RowBuffer *rows);
+
+/* Gives back the space of data that has no rows, if that is most of it: no more rows will come. */
+extern void row_buffer_trim(RowBuffer *buffer);
+
+/* The bytes that it takes. */
+extern Size row_buffer_memory(const RowBuffer *buffer);
 
 /* The data were sent. */
 extern void row_buffer_free_data(RowBuffer *buffer);

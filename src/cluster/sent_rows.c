@@ -8,11 +8,12 @@
 
 void
 sent_rows_begin(SentRows *sent, MemoryContext context, BufFile *spilled, const dlist_head *copied,
-				const dlist_head *queue, const char *statement)
+				const dlist_head *queue, const char *statement, int of_file)
 {
 	memset(sent, 0, sizeof(*sent));
 	sent->context = context;
 	sent->statement = statement;
+	sent->of_file = of_file;
 	sent->file = spilled;
 	if (sent->file != NULL)
 		row_buffer_rewind(sent->file);
@@ -37,7 +38,7 @@ next_spilled(SentRows *sent)
 	return true;
 }
 
-/* The next buffer of the statement; false: there is none. */
+/* The next buffer of the COPY; false: there is none. */
 static bool
 next_buffer(SentRows *sent)
 {
@@ -57,7 +58,7 @@ next_buffer(SentRows *sent)
 		}
 		buffer = dlist_container(RowBuffer, link, unconstify(dlist_node *, sent->next));
 		sent->next = sent->next->next;
-		if (buffer->statement != sent->statement)
+		if (!row_buffer_is_of(buffer, sent->statement, sent->of_file))
 			continue;
 		row_places_begin(&sent->places, buffer);
 		return true;

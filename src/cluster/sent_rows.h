@@ -23,16 +23,18 @@ typedef struct SentRows
 	const dlist_head *queue;
 	const dlist_node *next;
 	const char *statement;
+	int			of_file;
 } SentRows;
 
 /*
  * Rows of a COPY: spilled (NULL: none) has buffers that were written to a file, copied those after
  * them, whose data were sent, too, and queue (NULL: not wanted) those that wait, the first of which
- * may be sent in part, with rows of other statements.  Memory: the context.
+ * may be sent in part, with rows of other COPYs; statement and of_file are those of
+ * row_buffer_is_of.  Memory: the context.
  */
 extern void sent_rows_begin(SentRows *sent, MemoryContext context, BufFile *spilled,
 							const dlist_head *copied, const dlist_head *queue,
-							const char *statement);
+							const char *statement, int of_file);
 
 /* False: there are no more. */
 extern bool sent_rows_next(SentRows *sent);

@@ -31,7 +31,7 @@
 /* Bytes of a message of the COPY protocol. */
 #define MESSAGE_BYTES (64 * 1024)
 
-/* Bytes that may wait to be sent, to all nodes together. */
+/* Memory of what may wait to be sent, to all nodes together. */
 #define QUEUE_BYTES (8 * 1024 * 1024)
 
 /* Where more than this part (1 / 8) of the time is waited for nodes, these do not keep up. */
@@ -79,7 +79,7 @@ struct Sessions
 {
 	MemoryContext context;
 	List	   *list;
-	Size		queued;			/* bytes in all queues */
+	Size		queued;			/* memory of all queues */
 	WaitEventSet *events;		/* of all sockets; NULL: not made yet */
 	MemoryContextCallback callback; /* frees them after an error, too */
 	SessionListener listener;
@@ -114,12 +114,23 @@ line_of_error(const PGresult *result)
 	return 0;
 }
 
+/*
+ * The file that the COPY is for; -1: all files.  The rows of each have a COPY of their own, as
+ * those that triggers keep out are counted by file, unless one has to know all of a table.
+ */
+static int
+file_of_copy(const Session *session)
+{
+	return session->sessions->whole ? -1 : session->copy_file;
+}
+
 /* Rows of the COPY, also those that wait, of which it may have the first ones in part. */
 static void
 begin_sent(SentRows *sent, const Session *session, bool with_waiting)
 {
 	sent_rows_begin(sent, session->sessions->context, session->spilled, &session->copied,
-					with_waiting ? &session->queue : NULL, session->statement);
+					with_waiting ? &session->queue : NULL, session->statement,
+					file_of_copy(session));
 }
 
 /* Tells where in the input the row is that the node complains about. */
@@ -197,7 +208,7 @@ static void
 keep_places(Session *session, RowBuffer *buffer)
 {
 	dlist_delete(&buffer->link);
-	session->sessions->queued -= buffer->data.len;
+	session->sessions->queued -= row_buffer_memory(buffer);
 	session->waiting -= buffer->data.len;
 	session->bytes += buffer->data.len;
 	session->rows += buffer->nrows;
@@ -247,6 +258,7 @@ start_copy(Session *session)
 	if (buffer == NULL)
 		return false;
 	session->statement = buffer->statement;
+	session->copy_file = row_buffer_file(buffer);
 	session->has_filters = buffer->filtered;
 	session->told = false;
 	told_forget(session->aside);
@@ -308,7 +320,7 @@ copy(Session *session)
 	RowBuffer  *buffer = first_buffer(session);
 	bool		begun = session->sent > 0;
 
-	if (buffer != NULL && buffer->statement == session->statement &&
+	if (buffer != NULL && row_buffer_is_of(buffer, session->statement, file_of_copy(session)) &&
 		(begun || session->sessions->whole ||
 		 (!session->told && !has_many_places(session))))
 	{
@@ -639,7 +651,8 @@ session_send(Session *session, RowBuffer *buffer)
 		sessions->begun = start;
 	sessions->bytes += buffer->data.len;
 	dlist_push_tail(&session->queue, &buffer->link);
-	sessions->queued += buffer->data.len;
+	row_buffer_trim(buffer);
+	sessions->queued += row_buffer_memory(buffer);
 	session->waiting += buffer->data.len;
 	advance(session);
 	progress(sessions, false);

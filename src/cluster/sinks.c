@@ -26,8 +26,8 @@ typedef struct Sink
 	Session    *session;
 	TableThere	there;
 	bool		as_is;			/* rows of the current file are sent so */
-	const char *statement;		/* for its columns; NULL: not known yet */
-	int			file;			/* whose rows that is for */
+	List	   *statements;		/* its COPYs, one string for each */
+	const char *statement;		/* that for its columns; NULL: not known yet */
 	bool		ready;			/* these are the current file's */
 	RowBuffer  *buffer;			/* NULL: no rows wait */
 	RowBuffer  *lines;			/* the same where lines can be added as they are, or NULL */
@@ -153,28 +153,46 @@ refuse_another_copy(const Sink *sink, const char *statement)
 			 errhint("Load one after the other.")));
 }
 
+/* Its string for a statement: most files have the columns of the one before. */
+static const char *
+keep_statement(const Sinks *sinks, Sink *sink, const char *statement)
+{
+	MemoryContext old;
+	ListCell   *lc;
+
+	foreach(lc, sink->statements)
+		if (strcmp(lfirst(lc), statement) == 0)
+			return lfirst(lc);
+	old = MemoryContextSwitchTo(sinks->context);
+	sink->statements = lappend(sink->statements, pstrdup(statement));
+	MemoryContextSwitchTo(old);
+	return llast(sink->statements);
+}
+
 /* Its statement for the current file's columns. */
 static void
 prepare_sink(Sinks *sinks, Sink *sink)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bulk_load statement",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	const char *reason = sinks->formed_reason != NULL ? sinks->formed_reason :
 		sink->there.unlike;
-	char	   *statement;
+	const char *statement;
 
 	if (reason == NULL && !row_copy_covers(sinks->copy, sink->shard))
 		reason = "A column of the file is generated there.";
 	sink->as_is = reason == NULL;
 	if (reason != NULL)
 		sink->formed_reason = reason;
-	statement = row_copy_statement(sinks->copy, sink->shard, sink->as_is);
-	if (sink->statement == NULL || !sinks->whole)
-		sink->statement = statement;
-	else if (strcmp(sink->statement, statement) != 0)
+	statement = keep_statement(sinks, sink,
+							   row_copy_statement(sinks->copy, sink->shard, sink->as_is));
+	if (sinks->whole && sink->statement != NULL && sink->statement != statement)
 		refuse_another_copy(sink, statement);
-	sink->file = sinks->journal->reader->source->current;
+	sink->statement = statement;
 	sink->ready = true;
 	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
 }
 
 /* The shard's first row has come. */
@@ -411,16 +429,9 @@ is_full(const Sinks *sinks, const Sink *sink)
 	return sink->buffer->data_end >= sinks->buffer_bytes - sinks->buffer_bytes / 16;
 }
 
-/*
- * Begins a buffer for rows of a file.  Those of each go by a COPY of their own, unless a table has
- * one for all, as the rows that triggers keep out are counted by file.
- */
 static void
-begin_buffer(Sinks *sinks, Sink *sink, int file)
+begin_buffer(Sinks *sinks, Sink *sink)
 {
-	if (file != sink->file && !sinks->whole)
-		sink->statement = MemoryContextStrdup(TopTransactionContext, sink->statement);
-	sink->file = file;
 	sink->buffer = session_buffer(sinks->sessions, sink->statement, sinks->buffer_bytes);
 	sink->buffer->filtered = sink->there.filters;
 	sink->buffer->sender = sink;
@@ -437,7 +448,7 @@ sinks_put(Sinks *sinks, Shard *shard, uint32 number, TupleTableSlot *slot)
 	if (row->end - row->start > sinks->buffer_bytes)
 		send_buffer(sinks, sink);
 	if (sink->buffer == NULL)
-		begin_buffer(sinks, sink, reader->source->current);
+		begin_buffer(sinks, sink);
 	row_copy_add(sinks->copy, shard, sink->as_is, sinks->journal, number, slot, sink->buffer);
 	if (sink->as_is && row_copy_takes_lines(sinks->copy))
 		sink->lines = sink->buffer;
@@ -469,7 +480,7 @@ sinks_append(Sinks *sinks, int number, const RowBuffer *rows)
 		 sink->buffer->data_end + rows->data.len > sinks->buffer_bytes))
 		send_buffer(sinks, sink);
 	if (sink->buffer == NULL)
-		begin_buffer(sinks, sink, row_buffer_file(rows));
+		begin_buffer(sinks, sink);
 	row_buffer_append(sink->buffer, rows);
 	if (is_full(sinks, sink))
 		send_buffer(sinks, sink);

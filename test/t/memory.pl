@@ -23,7 +23,7 @@ my $slack = 3 * $MB;
 # What is seen of the shared buffers counts in a backend's peak: keep them few.
 my $node = bulk_server('memory', 'shared_buffers = 2MB', 'max_wal_size = 4GB',
 	'checkpoint_timeout = 1h', 'wal_buffers = 1MB',
-	'max_stack_depth = 1MB', 'maintenance_work_mem = 2MB');
+	'max_stack_depth = 1MB', 'maintenance_work_mem = 2MB', 'max_prepared_transactions = 2');
 
 my $folder = data_dir();
 my $prlimit = system('prlimit --version >/dev/null 2>&1') == 0;
@@ -156,6 +156,26 @@ for my $keys ([ 'of which a column is NULL', 'NULL' ], [ 'that are wide', 1 ])
 			SELECT 1 / count(*) AS taken FROM bulk_load_statements WHERE taken"))[0]
 	} 20, 1000;
 	cmp_ok($peaks[1] - $peaks[0], '<', $slack, "foreign keys $name: same peak for more rows");
+}
+
+# files for tables of another server, each of which may have a statement of its own there
+SKIP:
+{
+	skip 'postgres_fdw is not there', 3 unless has_extension($node, 'postgres_fdw');
+	my $columns = join(', ', map { "column_$_ int" } 0 .. 15);
+	my @files = map { my $n = $_; data_file("few$n.data", 20, join('', map { "$_,$n\n" } 0 .. 7), $n ? "column_1,column_0\n" : "column_0,column_1\n") } 0, 1;
+
+	$node->safe_psql('postgres', 'CREATE EXTENSION postgres_fdw');
+	foreign_server($node, 'itself', $node->host, $node->port);
+	$node->safe_psql('postgres', "CREATE TABLE sent ($columns) PARTITION BY LIST (column_0)");
+	$node->safe_psql('postgres', "CREATE TABLE there_$_ ($columns);
+		CREATE FOREIGN TABLE sent_$_ PARTITION OF sent FOR VALUES IN ($_) SERVER itself OPTIONS (table_name 'there_$_')") foreach 0 .. 7;
+	my @peaks = map {
+		(peak("$_ files for another server", "SELECT rows_loaded FROM bulk_load('sent',
+			ARRAY(SELECT (ARRAY['$files[0]', '$files[1]'])[1 + i % 2] FROM generate_series(1, $_) i), '{$quiet, \"header\": \"map\"}')"))[0]
+	} 20, 300;
+	# what waits to be sent takes up to 8 MB
+	cmp_ok($peaks[1] - $peaks[0], '<', 8 * $MB + $slack, 'another server: same peak for more files');
 }
 
 check_log($node);
