@@ -166,6 +166,20 @@ SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(100)), '{"record_length": 4,
 SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(100)), '{"record_length": 4, "fields": [{"type": "int4", "name": "d"}]}');
 SELECT pg_temp.try('fixed_m', pg_temp.swap(float4send(1.5)), '{"record_length": 4, "fields": [{"type": "float4", "name": "a"}]}');
 SELECT pg_temp.try('fixed_m', pg_temp.swap(float4send(7)), '{"record_length": 4, "fields": [{"type": "float4", "name": "a"}]}');
+-- whole numbers have no exponent where integers are read, and domains get what their base types get
+CREATE DOMAIN fixed_money AS money;
+CREATE DOMAIN fixed_float4 AS float4;
+CREATE DOMAIN fixed_float8 AS float8 CHECK (value < 1e17);
+CREATE TABLE fixed_f (i int, l bigint, o oid, m fixed_money, d fixed_small, f4 fixed_float4, f8 fixed_float8, n numeric, s text);
+CREATE FUNCTION pg_temp.try_number(type text, number bytea) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT pg_temp.try('fixed_f', pg_temp.swap(number), jsonb_build_object('record_length', length(number), 'on_error', 'set_null', 'fields', fields))
+	FROM (SELECT jsonb_agg(jsonb_build_object('start', 1, 'type', type, 'name', name) ORDER BY n) AS fields FROM unnest('{i,l,o,m,d,f4,f8,n,s}'::text[]) WITH ORDINALITY u (name, n)) f
+$$;
+SELECT pg_temp.try_number('real', float4send(v)) FROM unnest(ARRAY[99, 999999, 1000000, -123456792, 1e18, 1e30, 0.1]::float4[]) v;
+SELECT pg_temp.try_number('double precision', float8send(v))
+FROM unnest(ARRAY[1e15, 9007199254740992, 1.00000017881393432617187499, -9223372036854775808, 9223372036854775808, 1e40, 1e-50, 'NaN', '-0']::float8[]) v;
+SELECT pg_temp.try('fixed_f', pg_temp.swap(float8send(1e15)), '{"record_length": 8, "fields": [{"type": "double precision", "name": "i"}]}');
+SELECT pg_temp.try('fixed_s', '\x00247449'::bytea, '{"record_length": 4, "fields": [{"type": "real"}, {"type": "int4", "start": 1}], "transform": "fixed_make(text,text,text)"}');
 SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(5) || int4send(70000)), '{"record_length": 4, "fields": [{"type": "int4", "name": "a"}], "on_error": "ignore"}');
 SELECT pg_temp.try('fixed_m', pg_temp.swap(int4send(5) || int4send(70000)), '{"record_length": 4, "fields": [{"type": "int4", "name": "a"}], "on_error": "set_null"}');
 -- null numbers
@@ -299,7 +313,7 @@ SELECT rows_loaded FROM bulk_load_query('fixed_s', 'SELECT 1, 2', '{"record_leng
 
 DROP VIEW fixed_fields;
 DROP FUNCTION fixed_make;
-DROP TABLE fixed_t, fixed_d, fixed_s, fixed_c, fixed_v, fixed_n, fixed_source, fixed_m, fixed_g, fixed_r, fixed_rejects, fixed_child, fixed_parent, fixed_p, fixed_w, fixed_expected;
+DROP TABLE fixed_t, fixed_d, fixed_s, fixed_c, fixed_v, fixed_n, fixed_source, fixed_m, fixed_f, fixed_g, fixed_r, fixed_rejects, fixed_child, fixed_parent, fixed_p, fixed_w, fixed_expected;
 DROP FUNCTION fixed_trigger;
-DROP DOMAIN fixed_small, fixed_given;
+DROP DOMAIN fixed_small, fixed_money, fixed_float4, fixed_float8, fixed_given;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_fixed_gone; rm -f pgbulk_fixed_*';

@@ -25,6 +25,7 @@
 typedef struct FixedState
 {
 	const BulkField *fields;	/* NULL: all are texts */
+	Oid		   *targets;		/* of a field that is a number: its column's base type, if any */
 	char		text[TEXT_SIZE];	/* of a number */
 } FixedState;
 
@@ -122,28 +123,6 @@ read_double(const BulkField *field, const char *s)
 	}
 }
 
-/* The text of a number; good until the next call. */
-static const char *
-print_number(Converter *conv, const BulkField *field, const char *s, uint32 *len)
-{
-	FixedState *state = conv->format_state;
-	char	   *text = state->text + TEXT_MARGIN;
-
-	switch (field->type)
-	{
-		case BULK_FIELD_FLOAT4:
-			*len = float_to_shortest_decimal_buf(read_float4(field, s), text);
-			break;
-		case BULK_FIELD_FLOAT8:
-			*len = double_to_shortest_decimal_buf(read_float8(field, s), text);
-			break;
-		default:
-			*len = pg_lltoa(read_integer(field, s), text);
-			break;
-	}
-	return text;
-}
-
 static bool
 is_number(const Converter *conv, uint32 index)
 {
@@ -152,12 +131,67 @@ is_number(const Converter *conv, uint32 index)
 	return state->fields != NULL && state->fields[index].type != BULK_FIELD_TEXT;
 }
 
+/* Whether the text of a whole number must be its digits, without an exponent. */
+static bool
+needs_digits(Oid target)
+{
+	switch (target)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case OIDOID:
+		case CASHOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Whether it is an integer of 64 bits. */
+static bool
+is_whole(double value)
+{
+	return value >= PG_INT64_MIN && value < -(double) PG_INT64_MIN && value == (int64) value;
+}
+
+/* As the server's casts: not to infinity, nor to zero. */
+static bool
+fits_float4(double value)
+{
+	float		rounded = (float) value;
+
+	return isinf(rounded) == isinf(value) && (rounded == 0) == (value == 0);
+}
+
+/* The text from which its column, if it has one, gets the number. */
+static int
+print_float(Oid target, bool is_float4, double value, char *text)
+{
+	if (needs_digits(target) && is_whole(value))
+		return pg_lltoa((int64) value, text);
+	if (target == FLOAT8OID)
+		is_float4 = false;
+	else if (target == FLOAT4OID)
+		is_float4 = fits_float4(value);
+	return is_float4 ? float_to_shortest_decimal_buf((float) value, text) :
+		double_to_shortest_decimal_buf(value, text);
+}
+
+/* The text of a number; good until the next call. */
 static const char *
 number_text(Converter *conv, uint32 index, const char *s, uint32 *len)
 {
-	const FixedState *state = conv->format_state;
+	FixedState *state = conv->format_state;
+	const BulkField *field = &state->fields[index];
+	char	   *text = state->text + TEXT_MARGIN;
 
-	return print_number(conv, &state->fields[index], s, len);
+	if (is_float(field))
+		*len = print_float(state->targets[index], field->type == BULK_FIELD_FLOAT4,
+						   read_double(field, s), text);
+	else
+		*len = pg_lltoa(read_integer(field, s), text);
+	return text;
 }
 
 /* ---- numbers to values ---- */
@@ -198,10 +232,6 @@ integer_to_float4(Converter *conv, const Column *column, const char *s, uint32 l
 	return VALUE_OK;
 }
 
-/*
- * The server's casts round, too, but reject overflow to infinity and underflow
- * to zero.
- */
 static ValueResult
 float_to_float4(Converter *conv, const Column *column, const char *s, uint32 len,
 				Datum *out)
@@ -211,8 +241,7 @@ float_to_float4(Converter *conv, const Column *column, const char *s, uint32 len
 		read_float4(column->number, s) : (float) value;
 
 	*out = Float4GetDatum(rounded);
-	return (isinf(rounded) && !isinf(value)) || (rounded == 0 && value != 0) ?
-		VALUE_ASK : VALUE_OK;
+	return fits_float4(value) ? VALUE_OK : VALUE_ASK;
 }
 
 static ValueResult
@@ -227,7 +256,7 @@ static ValueResult
 number_by_text(Converter *conv, const Column *column, const char *s, uint32 len,
 			   Datum *out)
 {
-	s = print_number(conv, column->number, s, &len);
+	s = number_text(conv, column - conv->columns, s, &len);
 	return column->convert_text(conv, column, s, len, out);
 }
 
@@ -293,12 +322,16 @@ open_fields(Converter *conv)
 	if (!fields->binary)
 		return;
 	state->fields = fields->fields;
+	state->targets = palloc0(sizeof(Oid) * fields->scan.nfields);
+	if (conv->transform != NULL)
+		return;
 	for (int i = 0; i < conv->ncolumns; i++)
 	{
 		Column	   *column = &conv->columns[i];
 
 		if (column->attnum == InvalidAttrNumber || !is_number(conv, i))
 			continue;
+		state->targets[i] = getBaseType(column->type);
 		column->number = &state->fields[i];
 		column->special = true;
 		column->convert_text = column->convert;
