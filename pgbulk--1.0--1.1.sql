@@ -336,6 +336,7 @@ CREATE TABLE bulk_load_history (
   loaded_to bigint,
   once_key text,
   part_of uuid,
+  extra uuid,
   unlogged uuid,
   rows_loaded bigint NOT NULL,
   rows_rejected bigint NOT NULL,
@@ -369,6 +370,7 @@ COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on
 COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set, or rows were skipped without once';
 COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
 COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
+COMMENT ON COLUMN bulk_load_history.extra IS 'hash of what its path gives its rows by option extra, by which files with the same bytes are others; null: nothing';
 COMMENT ON COLUMN bulk_load_history.unlogged IS 'of an unlogged table: its rows are there for as long as this is in bulk_load_unlogged';
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the file that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the file, set aside';

@@ -157,13 +157,20 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"c
 SELECT f FROM unnest(ARRAY['.', 'done']) d, pg_ls_dir('/proc/self/cwd/pgbulk_manifest/' || d) f WHERE f LIKE 'bad_';
 SELECT count(*) FROM manifest_bad;
 RESET log_min_messages;
--- an equal file whose path makes other rows stays, until it is loaded
+-- equal files whose path gives their rows other values go when each is loaded, with the bad rows of each
 SET log_min_messages = error;
-SELECT pg_temp.put('day1', E'60,sixty\n'), pg_temp.put('day2', E'60,sixty\n');
+SELECT pg_temp.put('day1', E'60,sixty\nx,bad\n'), pg_temp.put('day2', E'60,sixty\nx,bad\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "on_error": "ignore", "log_verbosity": "silent"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": "delete", "log_verbosity": "silent"}');
-SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "once": "path"}');
-CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": "delete", "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}, "log_verbosity": "silent"}');
 SELECT part, (SELECT count(*) FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'day_') AS files FROM manifest_t WHERE a = 60 ORDER BY part;
+DELETE FROM manifest_t WHERE a = 60;
+-- an equal file whose own path is in no row stays, until it is loaded
+SELECT pg_temp.put('path1', E'60,sixty\n'), pg_temp.put('path2', E'60,sixty\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/path*', '{"columns": ["a", "b"], "extra": {"part": "$file"}, "after": "delete", "log_verbosity": "silent"}');
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/path*', '{"columns": ["a", "b"], "extra": {"part": "$file"}, "once": "path"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/path*', '{"columns": ["a", "b"], "extra": {"part": "$file"}, "after": "delete", "log_verbosity": "silent"}');
+SELECT part, (SELECT count(*) FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'path_') AS files FROM manifest_t WHERE a = 60 ORDER BY part;
 DELETE FROM manifest_t WHERE a = 60;
 RESET log_min_messages;
 -- one with rows behind an end-of-copy marker stays, also when it is passed over

@@ -119,6 +119,44 @@ SELECT rows_loaded FROM bulk_load('once_t', ARRAY['/proc/self/cwd/pgbulk_once_y-
 SELECT rows_loaded FROM bulk_load('once_t', ARRAY['/proc/self/cwd/pgbulk_once_y-*.txt', '/proc/self/cwd/pgbulk_once_z-*.txt', '/proc/self/cwd/pgbulk_once_x-*.txt'], '{"once": true, "columns": ["b"], "extra": {"a": "$1"}}');
 SELECT * FROM once_t;
 
+-- equal files whose paths give their rows other values are not the same
+TRUNCATE once_t;
+COPY (SELECT 5) TO PROGRAM 'mkdir -p pgbulk_once_d/b=x pgbulk_once_d/b=y pgbulk_once_d/b=z; tee pgbulk_once_d/b=x/p pgbulk_once_d/b=y/p > pgbulk_once_d/b=z/p';
+SELECT pg_temp.try('once_t', 'd/b=[xy]/p', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=*/p', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}, "dry_run": true}');
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_d/b=*/p', '{"columns": ["a"], "extra": {"b": "$b"}, "after": "delete", "log_verbosity": "silent"}');
+-- but one of another name that gives them the same is, and so is one of the same path, or without such values
+COPY (SELECT 5) TO PROGRAM 'tee pgbulk_once_d/b=x/q > pgbulk_once_d/b=y/p';
+SELECT pg_temp.try('once_t', 'd/b=*/*', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=y/*', '{"once": true, "columns": ["a"], "extra": {"b": "$1"}, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'd/b=x/*', '{"once": true, "columns": ["a"], "extra": {"b": "$1"}, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'd/b=*/*', '{"once": true, "columns": ["a"], "extra": {"b": "$file"}}');
+SELECT pg_temp.try('once_t', 'd/b=*/*', '{"once": true, "columns": ["a"], "extra": {"b": "same"}}');
+-- however it was loaded, if that is remembered
+SELECT bulk_load_forget('once_t') > 0;
+COPY (SELECT 5) TO PROGRAM 'tee pgbulk_once_d/b=z/p > pgbulk_once_d/b=z/q';
+SELECT pg_temp.try('once_t', 'd/b=x/q', '{"history": true, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=z/q', '{"once": "path", "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=*/p', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}}');
+-- what a * has matched, also of a path that two patterns match
+COPY (SELECT 6 UNION ALL SELECT 7) TO PROGRAM 'tee pgbulk_once_d/b=x/p pgbulk_once_d/b=y/p > pgbulk_once_d/b=z/p';
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_d/b=*/p', '{"columns": ["a"], "extra": {"b": "$1"}}');
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_d/b=*/p', '{"columns": ["a"], "extra": {"b": "$1"}, "log_verbosity": "silent"}');
+SELECT pg_temp.try('once_t', 'd/b=*/p', '{"once": true, "columns": ["a"], "extra": {"b": "$1"}}');
+SELECT DISTINCT options FROM bulk_loads WHERE path LIKE '%b=_/p' AND rows_loaded = 2;
+COPY (SELECT 8) TO PROGRAM 'cat > pgbulk_once_d/b=x/q';
+SELECT rows_loaded, jsonb_array_length(details -> 'passed_over') AS passed_over FROM unnest(ARRAY[true, false]) dry,
+	bulk_load('once_t', ARRAY['/proc/self/cwd/pgbulk_once_d/b=x/*', '/proc/self/cwd/pgbulk_once_d/*/q'], jsonb_build_object('once', true, 'columns', '["a"]'::jsonb, 'extra', '{"b": "$1"}'::jsonb, 'dry_run', dry, 'log_verbosity', 'silent'));
+-- part by part
+COPY (SELECT 9 UNION ALL SELECT 10) TO PROGRAM 'tee pgbulk_once_d/b=x/p pgbulk_once_d/b=y/p > pgbulk_once_d/b=z/p';
+SELECT pg_temp.try('once_t', 'd/b=x/p', '{"once": {"part": 1}, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=[yz]/p', '{"once": {"part": 1}, "columns": ["a"], "extra": {"b": "$b"}, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'd/b=x/p', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}}');
+CALL bulk_load_each('once_t', '/proc/self/cwd/pgbulk_once_d/b=*/p', '{"commit_every": 1, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT pg_temp.try('once_t', 'd/b=*/p', '{"once": true, "columns": ["a"], "extra": {"b": "$b"}}');
+SELECT * FROM once_t ORDER BY a, b;
+COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_once_gone; rm -r pgbulk_once_d';
+
 -- a file that grows: from the last complete row on
 CREATE TABLE once_log (n bigint, at text, what text);
 SELECT pg_temp.put('log', E'at,what\n1,one\n2,"two\n');

@@ -61,6 +61,15 @@ refuse_folder(const BulkExtra *extra, const char *path)
 					   extra->text)));
 }
 
+/* A part of a path that is to be a column's value; NULL: there is none, or none is to be. */
+static char *
+part_of_path(const BulkExtra *extra, const char *path, const char *pattern)
+{
+	if (extra->kind == BULK_EXTRA_WILDCARD)
+		return pattern == NULL ? NULL : path_wildcard(pattern, path, extra->number);
+	return extra->kind == BULK_EXTRA_FOLDER ? path_folder(path, extra->text) : NULL;
+}
+
 /* What is to be a column's value in the rows of a file. */
 static char *
 text_for(const BulkExtra *extra, const Source *source, int file, int64 load_id)
@@ -79,12 +88,12 @@ text_for(const BulkExtra *extra, const Source *source, int file, int64 load_id)
 			text = pstrdup(path);
 			break;
 		case BULK_EXTRA_WILDCARD:
-			text = pattern == NULL ? NULL : path_wildcard(pattern, path, extra->number);
+			text = part_of_path(extra, path, pattern);
 			if (text == NULL)
 				refuse_wildcard(extra, path, pattern);
 			break;
 		case BULK_EXTRA_FOLDER:
-			text = path_folder(path, extra->text);
+			text = part_of_path(extra, path, pattern);
 			if (text == NULL)
 				refuse_folder(extra, path);
 			break;
@@ -95,6 +104,29 @@ text_for(const BulkExtra *extra, const Source *source, int file, int64 load_id)
 	/* names of files are bytes */
 	(void) pg_verifymbstr(text, strlen(text), false);
 	return text;
+}
+
+bool
+extra_path_key(const BulkOptions *options, const char *path, const char *pattern, ContentKey *key)
+{
+	ContentHash hash;
+	bool		any = false;
+	ListCell   *lc;
+
+	content_hash_begin(&hash);
+	foreach(lc, options->extra)
+	{
+		const BulkExtra *extra = lfirst(lc);
+		const char *text = part_of_path(extra, path, pattern);
+
+		if (text == NULL)
+			continue;
+		any = true;
+		content_hash_add(&hash, extra->column, strlen(extra->column) + 1);
+		content_hash_add(&hash, text, strlen(text) + 1);
+	}
+	*key = content_hash_key(&hash);
+	return any;
 }
 
 static Datum

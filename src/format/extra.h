@@ -13,6 +13,7 @@
 #include "format/convert.h"
 #include "format/reader.h"
 #include "option/extra_options.h"
+#include "scan/content_hash.h"
 
 struct ExtraColumns
 {
@@ -40,6 +41,14 @@ extern bool extra_put(Converter *conv, int64 line, Datum *values, bool *nulls, R
 
 /* Whether an extra column of that number holds the line, which differs from row to row. */
 extern bool extra_is_line(const Converter *conv, int number);
+
+/*
+ * A hash of the parts of a path that are values of columns ($1, $name), by which files with the
+ * same bytes are the same rows, or others.  pattern: that has led to the path, or NULL.  False:
+ * there are none.
+ */
+extern bool extra_path_key(const BulkOptions *options, const char *path, const char *pattern,
+						   ContentKey *key);
 
 /*
  * Before anything is loaded: converts the values of all files.  Errors: 22023

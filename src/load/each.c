@@ -17,18 +17,17 @@
 #include "format/reader.h"
 #include "load/each.h"
 #include "load/history.h"
+#include "load/input.h"
 #include "miscadmin.h"
 #include "option/extra_options.h"
 #include "option/option_value.h"
 #include "option/options.h"
-#include "server/jsonb_push.h"
 #include "server/subtransaction.h"
 #include "stream/content.h"
 #include "stream/file.h"
 #include "stream/manifest.h"
 #include "stream/path.h"
 #include "stream/path_glob.h"
-#include "stream/path_match.h"
 #include "stream/source.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -220,46 +219,6 @@ set_options(Each *each, Jsonb *json)
 				 errdetail("It would be done again for each file.")));
 }
 
-/*
- * The same for one file: what a * of the pattern has matched is a constant, as
- * bulk_load does not know the pattern.
- */
-static Jsonb *
-options_for(const Each *each, const char *path, const char *pattern)
-{
-	CompatJsonb state = {0};
-	Jsonb	   *more;
-	ListCell   *lc;
-	bool		any = false;
-
-	foreach(lc, each->options->extra)
-		any |= ((const BulkExtra *) lfirst(lc))->kind == BULK_EXTRA_WILDCARD;
-	if (!any)
-		return each->json;
-	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
-	jsonb_push_key(&state, "extra");
-	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
-	foreach(lc, each->options->extra)
-	{
-		const BulkExtra *extra = lfirst(lc);
-		char	   *text = extra->kind == BULK_EXTRA_WILDCARD ?
-			path_wildcard(pattern, path, extra->number) : NULL;
-
-		/* without one, bulk_load says what is wrong */
-		if (text == NULL)
-			text = psprintf("$%s", extra->text);
-		else if (text[0] == '$')
-			text = psprintf("$%s", text);
-		if (extra->kind == BULK_EXTRA_TEXT && extra->text[0] != '$')
-			text = extra->text;
-		jsonb_push_string(&state, extra->column, text);
-	}
-	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
-	more = JsonbValueToJsonb(compat_push_jsonb(&state, WJB_END_OBJECT, NULL));
-	return DatumGetJsonbP(DirectFunctionCall2(jsonb_concat, JsonbPGetDatum(each->json),
-											  JsonbPGetDatum(more)));
-}
-
 /* ---- one file ---- */
 
 /* What the load of a file, or of a part of it, has come to. */
@@ -414,6 +373,7 @@ typedef struct Past
 {
 	const Each *each;
 	const char *path;
+	const char *pattern;
 	Loaded	   *loaded;
 	bool		known;			/* else it could not be read */
 } Past;
@@ -425,6 +385,7 @@ look_back(void *arg)
 	Loaded	   *loaded = past->loaded;
 	bool		same_path;
 	const BulkOptions *options = history_options(past->each->target, past->path,
+												 past->pattern, past->each->options,
 												 &loaded->unkept, &same_path);
 
 	/* where it has been forgotten by now, by those of this call */
@@ -436,19 +397,15 @@ look_back(void *arg)
 	past->known = true;
 }
 
-/* Whether option extra makes rows of equal files different. */
+/* Whether option extra gives a column the path, by which files are not told apart. */
 static bool
-has_extra_of_path(const BulkOptions *options)
+has_path(const BulkOptions *options)
 {
 	ListCell   *lc;
 
 	foreach(lc, options->extra)
-	{
-		BulkExtraKind kind = ((const BulkExtra *) lfirst(lc))->kind;
-
-		if (kind == BULK_EXTRA_FILE || kind == BULK_EXTRA_WILDCARD || kind == BULK_EXTRA_FOLDER)
+		if (((const BulkExtra *) lfirst(lc))->kind == BULK_EXTRA_FILE)
 			return true;
-	}
 	return false;
 }
 
@@ -462,10 +419,10 @@ next_call(const Each *each)
 
 /* Whether all of a file is in the table, or in a reject table; else a WARNING says why it stays. */
 static bool
-may_go(const Each *each, const char *path, Loaded loaded)
+may_go(const Each *each, const char *path, const char *pattern, Loaded loaded)
 {
 	const char *name = encoding_path_text(path);
-	Past		past = {.each = each,.path = path,.loaded = &loaded};
+	Past		past = {.each = each,.path = path,.pattern = pattern,.loaded = &loaded};
 
 	if (loaded.passed_over || each->options->once == BULK_ONCE_PART)
 		subtransaction_look(look_back, &past);
@@ -484,11 +441,11 @@ may_go(const Each *each, const char *path, Loaded loaded)
 							   (unsigned long) loaded.unread, name, (long long) loaded.unread),
 				 errhint("%sLoad what is after the marker as a file of its own, and remove the file then.",
 						 next_call(each))));
-	else if (loaded.elsewhere && has_extra_of_path(each->options))
+	else if (loaded.elsewhere && has_path(each->options))
 		ereport(WARNING,
 				(errmsg("file \"%s\" is kept, as an equal file of another path was loaded instead of it",
 						name),
-				 errdetail("Option \"extra\" fills columns by the path, so that its rows may be others."),
+				 errdetail("Option \"extra\" has \"%s\", and the rows have the other path.", "$file"),
 				 errhint("Load it with \"once\" set to \"path\" if they are wanted, or else remove it.")));
 	else if (each->after == AFTER_DELETE && loaded.unkept > 0)
 		ereport(WARNING,
@@ -503,13 +460,14 @@ may_go(const Each *each, const char *path, Loaded loaded)
 }
 
 static void
-dispose(const Each *each, const char *path, const FileStamp *stamp, const Loaded *loaded)
+dispose(const Each *each, const char *path, const char *pattern, const FileStamp *stamp,
+		const Loaded *loaded)
 {
 	const char *name = encoding_path_text(path);
 	char	   *place = each->after == AFTER_MOVE ? place_in_folder(each, path) : NULL;
 	FileStamp	now;
 
-	if (each->after == AFTER_KEEP || is_gone(path) || !may_go(each, path, *loaded))
+	if (each->after == AFTER_KEEP || is_gone(path) || !may_go(each, path, pattern, *loaded))
 		return;
 	if (!content_stamp(path, &now) || !file_is_same(stamp, &now))
 	{
@@ -577,19 +535,36 @@ check_listed(const Each *each, const ListedFile *listed)
 						   listed->path)));
 }
 
-/* Loads it, and commits. */
-static Loaded
-load_and_commit(const Each *each, const char *path, Jsonb *options, const ListedFile *listed)
+/* Runs its load, which has no argument for the pattern that has led to it. */
+static void
+run_load(const Each *each, const char *path, const char *pattern)
 {
 	Oid			types[] = {REGCLASSOID, TEXTOID, JSONBOID};
 	Datum		values[] = {
-		ObjectIdGetDatum(each->target), CStringGetTextDatum(path), JsonbPGetDatum(options)
+		ObjectIdGetDatum(each->target), CStringGetTextDatum(path), JsonbPGetDatum(each->json)
 	};
+
+	input_set_found(path, pattern);
+	PG_TRY();
+	{
+		if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
+								  0) != SPI_OK_SELECT || SPI_processed != 1)
+			elog(ERROR, "cannot run \"%s\"", each->sql);
+	}
+	PG_FINALLY();
+	{
+		input_set_found(NULL, NULL);
+	}
+	PG_END_TRY();
+}
+
+/* Loads it, and commits. */
+static Loaded
+load_and_commit(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
+{
 	Loaded		loaded;
 
-	if (SPI_execute_with_args(each->sql, lengthof(types), types, values, NULL, false,
-							  0) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "cannot run \"%s\"", each->sql);
+	run_load(each, path, pattern);
 	loaded = (Loaded) {
 		.passed_over = result_column(4) > 0,
 		.more = result_column(5) > 0,
@@ -617,7 +592,6 @@ static Loaded
 load_in_turn(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
 {
 	EachResult *result = each->result;
-	Jsonb	   *options = options_for(each, path, pattern);
 	FileStamp	stamp;
 	bool		passed_over = true;
 	Loaded		loaded;
@@ -641,13 +615,13 @@ load_in_turn(const Each *each, const char *path, const char *pattern, const List
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		loaded = load_and_commit(each, path, options, listed);
+		loaded = load_and_commit(each, path, pattern, listed);
 		passed_over = passed_over && loaded.passed_over;
 	} while (loaded.more);
 	result->files_passed_over += passed_over;
 	result->files_loaded += !passed_over;
 	if (listed == NULL)
-		dispose(each, path, &stamp, &loaded);
+		dispose(each, path, pattern, &stamp, &loaded);
 	return loaded;
 }
 
@@ -717,7 +691,7 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 		const ListedFile *entry = lfirst(lc);
 		MemoryContext caller = MemoryContextSwitchTo(context);
 
-		dispose(&each, entry->path, &entry->stamp, &loaded[foreach_current_index(lc)]);
+		dispose(&each, entry->path, path, &entry->stamp, &loaded[foreach_current_index(lc)]);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(context);
 	}

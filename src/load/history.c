@@ -6,6 +6,7 @@
 
 #include "catalog/pg_type.h"
 #include "format/encoding.h"
+#include "format/extra.h"
 #include "load/history.h"
 #include "load/history_state.h"
 #include "load/history_table.h"
@@ -210,6 +211,14 @@ tell_incomplete(const History *history, LoadResult *result)
 	}
 }
 
+ContentKey *
+history_extra_key(const BulkOptions *options, const char *path, const char *pattern)
+{
+	ContentKey *key = palloc(sizeof(ContentKey));
+
+	return extra_path_key(options, path, pattern, key) ? key : NULL;
+}
+
 History *
 history_open(const BulkOptions *options, Relation target, List *paths, LoadResult *result)
 {
@@ -229,6 +238,8 @@ history_open(const BulkOptions *options, Relation target, List *paths, LoadResul
 
 		file->path = list_nth(paths, i);
 		file->path_text = encoding_path_text(path_tidy(file->path));
+		if (options->patterns != NIL)
+			file->extra = history_extra_key(options, file->path, list_nth(options->patterns, i));
 		if (options->query == NULL && options->once == BULK_ONCE_NONE &&
 			strcmp(file->path, SOURCE_CLIENT) != 0)
 			history_stamp_file(file);
@@ -387,7 +398,7 @@ history_write(History *history, const Source *source, const LoadResult *result,
 			continue;
 		one = counts == NULL ? *result : result_of(result, &counts[file->number - 1]);
 		if (!claimed && history->options->once == BULK_ONCE_CONTENT)
-			file->once_key = history_content_key(&file->key);
+			file->once_key = history_content_key(file);
 		if (history_run_row(history, &table, file, &one, claimed ? update : insert) != 1)
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -400,8 +411,12 @@ history_write(History *history, const Source *source, const LoadResult *result,
 /* ---- looking back ---- */
 
 const BulkOptions *
-history_options(Oid target, const char *path, int64 *unkept, bool *same_path)
+history_options(Oid target, const char *path, const char *pattern, const BulkOptions *options,
+				int64 *unkept, bool *same_path)
 {
+	char	   *path_text = encoding_path_text(path_tidy(path));
+	const char *same_rows = history_same_rows(path_text,
+											  history_extra_key(options, path, pattern));
 	HistoryTable table = history_table_find();
 	Oid			types[] = {OIDOID, UUIDOID, TEXTOID};
 	ContentPart *file = content_part_open(path);
@@ -414,20 +429,20 @@ history_options(Oid target, const char *path, int64 *unkept, bool *same_path)
 		return NULL;
 	values[0] = ObjectIdGetDatum(target);
 	values[1] = history_uuid(&file->whole);
-	values[2] = CStringGetTextDatum(encoding_path_text(path_tidy(path)));
+	values[2] = CStringGetTextDatum(path_text);
 	/* with its parts, and what was loaded while it grew */
 	if (history_table_run(&table,
 						  psprintf("SELECT options, (SELECT COALESCE(pg_catalog.sum(rows_rejected), 0)::pg_catalog.int8"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
-								   " AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2"
+								   "%s AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2"
 								   " OR (path OPERATOR(pg_catalog.=) $3 AND once_key OPERATOR(pg_catalog.~~) 'tail:%%'))"
 								   " AND options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL"
 								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL),"
 								   " path OPERATOR(pg_catalog.=) $3"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
-								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
+								   "%s AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
 								   " ORDER BY path OPERATOR(pg_catalog.=) $3 DESC, load_id DESC LIMIT 1",
-								   table.name, table.name),
+								   table.name, same_rows, table.name, same_rows),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return NULL;
 	*unkept = DatumGetInt64(results[1]);

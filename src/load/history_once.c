@@ -12,6 +12,12 @@
 #include "stream/path.h"
 #include "utils/builtins.h"
 
+static bool
+is_same_key(const ContentKey *a, const ContentKey *b)
+{
+	return a->high == b->high && a->low == b->low;
+}
+
 static void
 refuse_source(const HistoryFile *file)
 {
@@ -23,14 +29,47 @@ refuse_source(const HistoryFile *file)
 			 errdetail("It is no regular file.")));
 }
 
-/* A condition: no file that is complete, loaded with option once or without, has that value. */
+const char *
+history_same_rows(const char *path_text, const ContentKey *extra)
+{
+	return extra == NULL ? "" :
+		psprintf(" AND (path OPERATOR(pg_catalog.=) %s"
+				 " OR extra OPERATOR(pg_catalog.=) '%s'::pg_catalog.uuid)",
+				 quote_literal_cstr(path_text), history_key_text(extra));
+}
+
 static const char *
-unless_known(const HistoryTable *table, const char *column, int parameter)
+same_rows(const HistoryFile *file)
+{
+	return history_same_rows(file->path_text, file->extra);
+}
+
+/* The same of a file that a dry run has claimed. */
+static bool
+has_same_rows(const HistoryFile *tried, const HistoryFile *file)
+{
+	return file->extra == NULL || strcmp(tried->path_text, file->path_text) == 0 ||
+		(tried->extra != NULL && is_same_key(tried->extra, file->extra));
+}
+
+/* The once_key of some bytes: those of other rows are others. */
+static char *
+with_extra(char *key, const HistoryFile *file)
+{
+	return file->extra == NULL ? key : psprintf("%s:%s", key, history_key_text(file->extra));
+}
+
+/*
+ * A condition: no file that is complete, loaded with option once or without, has that value, of
+ * those of which more is true.
+ */
+static const char *
+unless_known(const HistoryTable *table, const char *column, int parameter, const char *more)
 {
 	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
 					" AND h.%s OPERATOR(pg_catalog.=) $%d AND h.loaded_to IS NOT NULL"
-					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content))",
-					table->name, HISTORY_TARGET, column, parameter);
+					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content)%s)",
+					table->name, HISTORY_TARGET, column, parameter, more);
 }
 
 /*
@@ -161,12 +200,6 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 	}
 }
 
-static bool
-is_same_key(const ContentKey *a, const ContentKey *b)
-{
-	return a->high == b->high && a->low == b->low;
-}
-
 /* A part of a file that is in the table. */
 typedef struct KnownPart
 {
@@ -175,10 +208,10 @@ typedef struct KnownPart
 	ContentKey	part_of;
 } KnownPart;
 
-/* The last one in an order whose column has a value. */
+/* The last one in an order whose column has a value, of those of which more is true. */
 static KnownPart
 find_part(const HistoryTable *table, Oid target, const char *column, Oid type, Datum value,
-		  const char *order)
+		  const char *more, const char *order)
 {
 	Oid			types[] = {OIDOID, type};
 	Datum		values[] = {ObjectIdGetDatum(target), value};
@@ -188,8 +221,8 @@ find_part(const HistoryTable *table, Oid target, const char *column, Oid type, D
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, part_of FROM %s"
 								   " WHERE target OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2"
-								   " AND part_of IS NOT NULL ORDER BY %s DESC LIMIT 1",
-								   table->name, column, order),
+								   " AND part_of IS NOT NULL%s ORDER BY %s DESC LIMIT 1",
+								   table->name, column, more, order),
 						  2, types, values, NULL, results, lengthof(results)) == 0)
 		return part;
 	part.loaded_to = DatumGetInt64(results[0]);
@@ -200,18 +233,18 @@ find_part(const HistoryTable *table, Oid target, const char *column, Oid type, D
 
 /* The last one that a dry run has claimed. */
 static KnownPart
-find_tried_part(const History *history, const ContentKey *whole)
+find_tried_part(const History *history, const HistoryFile *file, const ContentKey *whole)
 {
 	KnownPart	part = {0};
 	ListCell   *lc;
 
 	foreach(lc, history->tried)
 	{
-		const HistoryFile *file = lfirst(lc);
+		const HistoryFile *tried = lfirst(lc);
 
-		if (is_same_key(&file->part_of, whole))
+		if (is_same_key(&tried->part_of, whole) && has_same_rows(tried, file))
 			part = (KnownPart) {
-				.loaded_to = file->range.end,.key = file->key,.part_of = file->part_of
+				.loaded_to = tried->range.end,.key = tried->key,.part_of = tried->part_of
 			};
 	}
 	return part;
@@ -219,12 +252,14 @@ find_tried_part(const History *history, const ContentKey *whole)
 
 /* Of the same bytes, whatever their name was. */
 static KnownPart
-find_part_by_content(const History *history, const HistoryTable *table, const ContentKey *whole)
+find_part_by_content(const History *history, const HistoryTable *table, const HistoryFile *file,
+					 const ContentKey *whole)
 {
-	KnownPart	tried = find_tried_part(history, whole);
+	KnownPart	tried = find_tried_part(history, file, whole);
 
 	return tried.loaded_to > 0 ? tried :
-		find_part(table, history->target, "part_of", UUIDOID, history_uuid(whole), "loaded_to");
+		find_part(table, history->target, "part_of", UUIDOID, history_uuid(whole),
+				  same_rows(file), "loaded_to");
 }
 
 /* Of the file that had that name last. */
@@ -232,9 +267,9 @@ static KnownPart
 find_part_by_path(const History *history, const HistoryTable *table, const HistoryFile *file)
 {
 	KnownPart	part = find_part(table, history->target, "path", TEXTOID,
-								 CStringGetTextDatum(file->path_text), "load_id");
+								 CStringGetTextDatum(file->path_text), "", "load_id");
 
-	return part.loaded_to == 0 ? part : find_part_by_content(history, table, &part.part_of);
+	return part.loaded_to == 0 ? part : find_part_by_content(history, table, file, &part.part_of);
 }
 
 /* What was loaded by its tail of a file that has more by now. */
@@ -263,7 +298,7 @@ refuse_rest(const History *history, const HistoryTable *table, const HistoryFile
 	bool		by_tail;
 
 	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT && !file->unread)
-		part = find_part_by_content(history, table, &file->key);
+		part = find_part_by_content(history, table, file, &file->key);
 	by_tail = part.loaded_to == 0 || is_same_key(&part.key, &part.part_of);
 	if (by_tail)
 		part = find_tail(history, table, file, file->once_key == NULL ? "" : file->once_key);
@@ -280,18 +315,19 @@ refuse_rest(const History *history, const HistoryTable *table, const HistoryFile
 
 /* Whether all of a file is in the table, loaded in one or in parts. */
 static bool
-is_known(const History *history, const HistoryTable *table, const ContentKey *whole)
+is_known(const History *history, const HistoryTable *table, const HistoryFile *file,
+		 const ContentKey *whole)
 {
 	Oid			types[] = {OIDOID, UUIDOID};
 	Datum		values[] = {ObjectIdGetDatum(history->target), history_uuid(whole)};
-	KnownPart	tried = find_tried_part(history, whole);
+	KnownPart	tried = find_tried_part(history, file, whole);
 
 	return is_same_key(&tried.key, whole) ||
 		history_table_run(table,
 						  psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content) LIMIT 1",
-								   table->name),
+								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content)%s LIMIT 1",
+								   table->name, same_rows(file)),
 						  2, types, values, NULL, NULL, 0) > 0;
 }
 
@@ -303,7 +339,7 @@ static int64
 find_begin(const History *history, const HistoryTable *table, const HistoryFile *file,
 		   ContentPart *part)
 {
-	KnownPart	known = find_part_by_content(history, table, &part->whole);
+	KnownPart	known = find_part_by_content(history, table, file, &part->whole);
 	ContentKey	before;
 
 	if (known.loaded_to == 0)
@@ -332,7 +368,7 @@ claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
 		CHECK_FOR_INTERRUPTS();
 		if (part == NULL)
 			refuse_source(file);
-		if (is_known(history, table, &part->whole))
+		if (is_known(history, table, file, &part->whole))
 			return false;
 		file->stamp = part->stamp;
 		begin = find_begin(history, table, file, part);
@@ -343,12 +379,27 @@ claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
 		file->range = (SourceRange) {
 			.begin = begin,.begin_line = part->begin_lines.lines + 1,.end = part->end
 		};
-		file->once_key = psprintf("part:%016llx%016llx:" INT64_FORMAT,
-								  (unsigned long long) part->whole.high,
-								  (unsigned long long) part->whole.low, begin);
+		file->once_key = with_extra(psprintf("part:%s:" INT64_FORMAT,
+											 history_key_text(&part->whole), begin), file);
 		if (history_claim(history, table, file, result, ""))
 			return true;
 	}
+}
+
+/* Whether a dry run has claimed those rows, maybe by another pattern that the path matches. */
+static bool
+is_tried(const History *history, const HistoryFile *file)
+{
+	ListCell   *lc;
+
+	foreach(lc, history->tried)
+	{
+		const HistoryFile *tried = lfirst(lc);
+
+		if (is_same_key(&tried->key, &file->key) && has_same_rows(tried, file))
+			return true;
+	}
+	return false;
 }
 
 /* Whether a file is to be loaded. */
@@ -364,8 +415,9 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 			if (!file->is_file)
 				refuse_source(file);
 			claimed = file->unread ||
-				history_claim(history, table, file, result,
-							  unless_known(table, "content", HISTORY_CONTENT));
+				(!is_tried(history, file) &&
+				 history_claim(history, table, file, result,
+							   unless_known(table, "content", HISTORY_CONTENT, same_rows(file))));
 			if (claimed)
 				refuse_rest(history, table, file);
 			return claimed;
@@ -375,7 +427,7 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 			return claim_part(history, table, file, result);
 		case BULK_ONCE_PATH:
 			claimed = history_claim(history, table, file, result,
-									unless_known(table, "path", HISTORY_PATH));
+									unless_known(table, "path", HISTORY_PATH, ""));
 			break;
 		default:
 			claimed = history_claim(history, table, file, result, "");
@@ -391,10 +443,9 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 }
 
 char *
-history_content_key(const ContentKey *key)
+history_content_key(const HistoryFile *file)
 {
-	return psprintf("content:%016llx%016llx", (unsigned long long) key->high,
-					(unsigned long long) key->low);
+	return with_extra(psprintf("content:%s", history_key_text(&file->key)), file);
 }
 
 /* By what a file is known; that of a tail is not known yet, nor that of a file that is unread. */
@@ -404,7 +455,7 @@ once_key(const BulkOptions *options, const HistoryFile *file)
 	switch (options->once)
 	{
 		case BULK_ONCE_CONTENT:
-			return file->unread ? NULL : history_content_key(&file->key);
+			return file->unread ? NULL : history_content_key(file);
 		case BULK_ONCE_IMPORT:
 			return psprintf("import:%s:%s", options->import_id, file->path_text);
 		default:

@@ -31,6 +31,7 @@ static const struct
 	{"loaded_to", INT8OID},
 	{"once_key", TEXTOID},
 	{"part_of", UUIDOID},
+	{"extra", UUIDOID},
 	{"unlogged", UUIDOID},
 	{"rows_loaded", INT8OID},
 	{"rows_rejected", INT8OID},
@@ -73,6 +74,13 @@ history_key(Datum value)
 		key.low = key.low << 8 | uuid->data[8 + i];
 	}
 	return key;
+}
+
+char *
+history_key_text(const ContentKey *key)
+{
+	return psprintf("%016llx%016llx", (unsigned long long) key->high,
+					(unsigned long long) key->low);
 }
 
 static TimestampTz
@@ -122,6 +130,9 @@ history_run_row(const History *history, const HistoryTable *table, const History
 	if (!file->is_part)
 		nulls[i] = 'n';
 	values[i++] = history_uuid(&file->part_of);
+	if (file->extra == NULL)
+		nulls[i] = 'n';
+	values[i++] = file->extra == NULL ? (Datum) 0 : history_uuid(file->extra);
 	if (history->unlogged == (Datum) 0)
 		nulls[i] = 'n';
 	values[i++] = history->unlogged;

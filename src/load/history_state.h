@@ -28,6 +28,7 @@ typedef struct HistoryFile
 	ContentKey	key;			/* of the bytes before range.end */
 	SourceRange range;
 	IncompleteRow incomplete;	/* behind that, with option once set to tail; or no bytes */
+	ContentKey *extra;			/* of what its path gives its rows (option extra), or NULL */
 	char	   *once_key;		/* what has been claimed; NULL without option once */
 	bool		is_part;		/* a part is loaded: */
 	ContentKey	part_of;		/* the key of all bytes */
@@ -55,6 +56,19 @@ struct History				/* history.h */
 extern Datum history_uuid(const ContentKey *key);
 extern ContentKey history_key(Datum value);
 
+/* In 32 digits. */
+extern char *history_key_text(const ContentKey *key);
+
+/* That of what a path gives the rows of its file, or NULL (HistoryFile). */
+extern ContentKey *history_extra_key(const BulkOptions *options, const char *path,
+									 const char *pattern);
+
+/*
+ * A condition on a row that has the bytes of a file: its rows are those of the file, as far as
+ * their path gives them values.  Where the path is the same, these may have been asked for since.
+ */
+extern const char *history_same_rows(const char *path_text, const ContentKey *extra);
+
 /*
  * Runs a statement with all columns of a row as parameters $1, $2 ...; before the load, result has
  * only zeroes and what is known.
@@ -79,7 +93,7 @@ extern void history_read_file(HistoryFile *file);
 extern void history_stamp_file(HistoryFile *file);
 
 /* What a file is claimed by that is known by its content. */
-extern char *history_content_key(const ContentKey *key);
+extern char *history_content_key(const HistoryFile *file);
 
 /*
  * Of files that are to be loaded once by their content: has those unread that no other load can

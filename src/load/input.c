@@ -9,6 +9,23 @@
 #include "stream/manifest.h"
 #include "stream/source.h"
 
+static const char *found_path = NULL;
+static const char *found_by = NULL;
+
+void
+input_set_found(const char *path, const char *pattern)
+{
+	found_path = path;
+	found_by = pattern;
+}
+
+/* The path as given. */
+static char *
+pattern_of(char *path)
+{
+	return found_path != NULL && strcmp(path, found_path) == 0 ? pstrdup(found_by) : path;
+}
+
 BulkOptions *
 input_expand(Oid relid, List *paths, bool patterns, BulkOptions *options, List **files)
 {
@@ -35,7 +52,7 @@ input_expand(Oid relid, List *paths, bool patterns, BulkOptions *options, List *
 		else
 			*files = lappend(*files, path);
 		while (list_length(given) < list_length(*files))
-			given = lappend(given, path);
+			given = lappend(given, pattern_of(path));
 	}
 	options = detect_options(relid, *files, options);
 	options->patterns = given;

@@ -19,4 +19,10 @@
 extern BulkOptions *input_expand(Oid relid, List *paths, bool patterns,
 								 BulkOptions *options, List **files);
 
+/*
+ * What has led to a path, if that is not itself: bulk_load_each has found it before bulk_load of
+ * it is called, in SQL.  NULL: nothing.  Both are to last until that is said.
+ */
+extern void input_set_found(const char *path, const char *pattern);
+
 #endif							/* PGBULK_INPUT_H */
