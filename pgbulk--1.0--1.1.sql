@@ -367,7 +367,7 @@ COMMENT ON COLUMN bulk_load_history.path IS 'path of the file, or stdin, or quer
 COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is no regular file';
 COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
 COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
-COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set, or rows were skipped without once';
+COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
 COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
 COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
 COMMENT ON COLUMN bulk_load_history.extra IS 'hash of what its path gives its rows by option extra, by which files with the same bytes are others; null: nothing';
@@ -437,7 +437,7 @@ COMMENT ON COLUMN bulk_loads.path IS 'path of the file, or stdin, or query';
 COMMENT ON COLUMN bulk_loads.size IS 'its bytes on disk; null for what is no regular file';
 COMMENT ON COLUMN bulk_loads.modified IS 'when it was last written to';
 COMMENT ON COLUMN bulk_loads.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
-COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set, or rows were skipped without once';
+COMMENT ON COLUMN bulk_loads.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
 COMMENT ON COLUMN bulk_loads.rows_loaded IS 'rows of the file that are in the table';
 COMMENT ON COLUMN bulk_loads.rows_rejected IS 'bad rows of the file, set aside';
 COMMENT ON COLUMN bulk_loads.rows_duplicate IS 'rows of the file set aside for their keys';

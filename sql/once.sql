@@ -65,6 +65,19 @@ SELECT bulk_load_forget('once_t') > 0;
 SELECT pg_temp.try('once_t', '1.csv', '{"history": true, "skip": 1}');
 SELECT pg_temp.try('once_t', '1.csv', '{"once": "path", "dry_run": true}');
 SELECT pg_temp.try('once_t', '1.csv', '{"once": true}');
+-- nor what was loaded without its first rows, but for loads that skip as many, or more
+SELECT pg_temp.put('skip', E'1,a\n2,b\n3,c\n');
+SELECT pg_temp.try('once_t', 'skip', '{"history": true, "skip": 2}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": true, "skip": 2}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": "path", "skip": 3}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": "path", "skip": 1, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": "path", "dry_run": true}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": "tail", "dry_run": true}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": {"part": 1}, "dry_run": true}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": true, "skip": 1}');
+SELECT pg_temp.try('once_t', 'skip', '{"history": true, "skip": null}');
+SELECT pg_temp.try('once_t', 'skip', '{"once": "tail"}');
+DELETE FROM once_t;
 -- what option once has skipped is not wanted
 SELECT pg_temp.put('skipped', E'no row\n5,five\n');
 SELECT pg_temp.try('once_t', 'skipped', '{"once": true, "skip": 1}');

@@ -60,16 +60,29 @@ with_extra(char *key, const HistoryFile *file)
 }
 
 /*
+ * A condition on a row: its load has skipped no rows that this one is to load, or has done so once
+ * and for all.
+ */
+static const char *
+no_more_skipped(const History *history)
+{
+	return psprintf(" AND (once_key IS NOT NULL OR COALESCE(options OPERATOR(pg_catalog.->) 'skip'::pg_catalog.text,"
+					" '0'::pg_catalog.jsonb) OPERATOR(pg_catalog.<=) '" INT64_FORMAT "'::pg_catalog.jsonb)",
+					history->options->skip);
+}
+
+/*
  * A condition: no file that is complete, loaded with option once or without, has that value, of
  * those of which more is true.
  */
 static const char *
-unless_known(const HistoryTable *table, const char *column, int parameter, const char *more)
+unless_known(const History *history, const HistoryTable *table, const char *column, int parameter,
+			 const char *more)
 {
 	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
 					" AND h.%s OPERATOR(pg_catalog.=) $%d AND h.loaded_to IS NOT NULL"
-					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content)%s)",
-					table->name, HISTORY_TARGET, column, parameter, more);
+					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content)%s%s)",
+					table->name, HISTORY_TARGET, column, parameter, no_more_skipped(history), more);
 }
 
 /*
@@ -101,10 +114,10 @@ find_known_part(const History *history, const HistoryTable *table, const History
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, once_key OPERATOR(pg_catalog.~~) 'tail:%%'"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
-								   " AND loaded_to IS NOT NULL"
+								   " AND loaded_to IS NOT NULL%s"
 								   " AND (once_key IS NULL OR once_key OPERATOR(pg_catalog.<>) $3)"
 								   " ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
-								   table->name),
+								   table->name, no_more_skipped(history)),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return 0;
 	*key = history_key(results[1]);
@@ -326,8 +339,8 @@ is_known(const History *history, const HistoryTable *table, const HistoryFile *f
 		history_table_run(table,
 						  psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content)%s LIMIT 1",
-								   table->name, same_rows(file)),
+								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content)%s%s LIMIT 1",
+								   table->name, no_more_skipped(history), same_rows(file)),
 						  2, types, values, NULL, NULL, 0) > 0;
 }
 
@@ -417,7 +430,8 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 			claimed = file->unread ||
 				(!is_tried(history, file) &&
 				 history_claim(history, table, file, result,
-							   unless_known(table, "content", HISTORY_CONTENT, same_rows(file))));
+							   unless_known(history, table, "content", HISTORY_CONTENT,
+											same_rows(file))));
 			if (claimed)
 				refuse_rest(history, table, file);
 			return claimed;
@@ -427,7 +441,7 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 			return claim_part(history, table, file, result);
 		case BULK_ONCE_PATH:
 			claimed = history_claim(history, table, file, result,
-									unless_known(table, "path", HISTORY_PATH, ""));
+									unless_known(history, table, "path", HISTORY_PATH, ""));
 			break;
 		default:
 			claimed = history_claim(history, table, file, result, "");

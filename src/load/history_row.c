@@ -120,8 +120,8 @@ history_run_row(const History *history, const HistoryTable *table, const History
 	values[i++] = Int64GetDatum(file->stamp.size);
 	values[i++] = TimestampTzGetDatum(timestamp_of(&file->stamp.modified));
 	values[i++] = history_uuid(&file->key);
-	/* what is known as loaded lacks no rows, but those that option once was to skip */
-	if (history->options->limit >= 0 || (history->options->skip > 0 && file->once_key == NULL))
+	/* what was loaded in part is not known as loaded */
+	if (history->options->limit >= 0)
 		nulls[i] = 'n';
 	values[i++] = Int64GetDatum(file->range.end);
 	if (file->once_key == NULL)
