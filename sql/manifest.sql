@@ -173,6 +173,15 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/path*', '{"col
 SELECT part, (SELECT count(*) FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f LIKE 'path_') AS files FROM manifest_t WHERE a = 60 ORDER BY part;
 DELETE FROM manifest_t WHERE a = 60;
 RESET log_min_messages;
+-- one stays whose first rows were skipped, unless they are again
+SET log_min_messages = error;
+SELECT pg_temp.put('skip', E'60,sixty\n61,more\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/skip', '{"columns": ["a", "b"], "skip": 1}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/skip', '{"columns": ["a", "b"], "after": "delete", "log_verbosity": "silent"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/skip', '{"columns": ["a", "b"], "skip": 1, "after": "delete", "log_verbosity": "silent"}');
+SELECT count(*), (pg_stat_file('/proc/self/cwd/pgbulk_manifest/skip', true)).size IS NULL AS gone FROM manifest_t WHERE a >= 60;
+DELETE FROM manifest_t WHERE a >= 60;
+RESET log_min_messages;
 -- one with rows behind an end-of-copy marker stays, also when it is passed over
 SET log_min_messages = error;
 SELECT pg_temp.put('marked', E'40\tforty\n\\.\n41\tmore\n');

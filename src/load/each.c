@@ -228,6 +228,7 @@ typedef struct Loaded
 	bool		more;			/* parts of the file are left */
 	int64		unread;			/* bytes after an end-of-copy marker */
 	int64		unkept;			/* bad rows that are in no reject table */
+	bool		skipped;		/* passed over, as loaded but for rows that are wanted */
 	bool		elsewhere;		/* passed over, as loaded from other paths alone */
 } Loaded;
 
@@ -383,16 +384,18 @@ look_back(void *arg)
 {
 	Past	   *past = arg;
 	Loaded	   *loaded = past->loaded;
+	bool		skipped;
 	bool		same_path;
 	const BulkOptions *options = history_options(past->each->target, past->path,
 												 past->pattern, past->each->options,
-												 &loaded->unkept, &same_path);
+												 &loaded->unkept, &skipped, &same_path);
 
 	/* where it has been forgotten by now, by those of this call */
 	if (options == NULL)
 		options = past->each->options;
 	if (loaded->passed_over && options->format == BULK_TEXT)
 		loaded->unread = read_to_marker(past->path, options);
+	loaded->skipped = loaded->passed_over && skipped;
 	loaded->elsewhere = loaded->passed_over && !same_path;
 	past->known = true;
 }
@@ -441,6 +444,10 @@ may_go(const Each *each, const char *path, const char *pattern, Loaded loaded)
 							   (unsigned long) loaded.unread, name, (long long) loaded.unread),
 				 errhint("%sLoad what is after the marker as a file of its own, and remove the file then.",
 						 next_call(each))));
+	else if (loaded.skipped)
+		ereport(WARNING,
+				(errmsg("file \"%s\" is kept, as rows were skipped when it was loaded", name),
+				 errhint("Load those that are missing with option \"limit\", if they are wanted, and remove the file then.")));
 	else if (loaded.elsewhere && has_path(each->options))
 		ereport(WARNING,
 				(errmsg("file \"%s\" is kept, as an equal file of another path was loaded instead of it",

@@ -412,7 +412,7 @@ history_write(History *history, const Source *source, const LoadResult *result,
 
 const BulkOptions *
 history_options(Oid target, const char *path, const char *pattern, const BulkOptions *options,
-				int64 *unkept, bool *same_path)
+				int64 *unkept, bool *skipped, bool *same_path)
 {
 	char	   *path_text = encoding_path_text(path_tidy(path));
 	const char *same_rows = history_same_rows(path_text,
@@ -421,10 +421,10 @@ history_options(Oid target, const char *path, const char *pattern, const BulkOpt
 	Oid			types[] = {OIDOID, UUIDOID, TEXTOID};
 	ContentPart *file = content_part_open(path);
 	Datum		values[3];
-	Datum		results[3];
+	Datum		results[4];
 
 	*unkept = 0;
-	*same_path = false;
+	*skipped = *same_path = false;
 	if (file == NULL)
 		return NULL;
 	values[0] = ObjectIdGetDatum(target);
@@ -438,15 +438,19 @@ history_options(Oid target, const char *path, const char *pattern, const BulkOpt
 								   " OR (path OPERATOR(pg_catalog.=) $3 AND once_key OPERATOR(pg_catalog.~~) 'tail:%%'))"
 								   " AND options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL"
 								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL),"
-								   " path OPERATOR(pg_catalog.=) $3"
+								   " path OPERATOR(pg_catalog.=) $3,"
+								   " NOT EXISTS (SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+								   "%s AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL AND %s)"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   "%s AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
 								   " ORDER BY path OPERATOR(pg_catalog.=) $3 DESC, load_id DESC LIMIT 1",
-								   table.name, same_rows, table.name, same_rows),
+								   table.name, same_rows, table.name, same_rows,
+								   history_skipped(options->skip), table.name, same_rows),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return NULL;
 	*unkept = DatumGetInt64(results[1]);
 	*same_path = DatumGetBool(results[2]);
+	*skipped = DatumGetBool(results[3]);
 	return options_parse(DatumGetJsonbP(results[0]));
 }
 

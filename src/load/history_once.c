@@ -59,16 +59,19 @@ with_extra(char *key, const HistoryFile *file)
 	return file->extra == NULL ? key : psprintf("%s:%s", key, history_key_text(file->extra));
 }
 
-/*
- * A condition on a row: its load has skipped no rows that this one is to load, or has done so once
- * and for all.
- */
+const char *
+history_skipped(int64 most)
+{
+	return psprintf("COALESCE(options OPERATOR(pg_catalog.->) 'skip'::pg_catalog.text,"
+					" '0'::pg_catalog.jsonb) OPERATOR(pg_catalog.<=) '" INT64_FORMAT "'::pg_catalog.jsonb",
+					most);
+}
+
+/* A condition on a row: it lacks no rows that are to be loaded, or does so once and for all. */
 static const char *
 no_more_skipped(const History *history)
 {
-	return psprintf(" AND (once_key IS NOT NULL OR COALESCE(options OPERATOR(pg_catalog.->) 'skip'::pg_catalog.text,"
-					" '0'::pg_catalog.jsonb) OPERATOR(pg_catalog.<=) '" INT64_FORMAT "'::pg_catalog.jsonb)",
-					history->options->skip);
+	return psprintf(" AND (once_key IS NOT NULL OR %s)", history_skipped(history->options->skip));
 }
 
 /*

@@ -63,6 +63,9 @@ extern char *history_key_text(const ContentKey *key);
 extern ContentKey *history_extra_key(const BulkOptions *options, const char *path,
 									 const char *pattern);
 
+/* A condition on a row: no more was skipped than so many rows. */
+extern const char *history_skipped(int64 most);
+
 /*
  * A condition on a row that has the bytes of a file: its rows are those of the file, as far as
  * their path gives them values.  Where the path is the same, these may have been asked for since.
