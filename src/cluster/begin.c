@@ -37,6 +37,25 @@ ask_for_value(RemoteNode *node, const char *sql)
 	return value;
 }
 
+/* Runs statements of which an error does no harm, and is returned; NULL: there is none. */
+static char *
+attempt(RemoteNode *node, const char *sql)
+{
+	PGresult   *result;
+	char	   *failure;
+
+	if (!PQsendQuery(node->conn, psprintf("SAVEPOINT pgbulk; %s; RELEASE SAVEPOINT pgbulk", sql)))
+		node_raise(node, NULL);
+	result = node_result(node, DT_NOEND);
+	if (PQstatus(node->conn) == CONNECTION_BAD)
+		node_raise(node, result);
+	failure = PQresultStatus(result) == PGRES_COMMAND_OK ? NULL : node_failure(node, result);
+	PQclear(result);
+	if (failure != NULL)
+		PQclear(node_query(node, "ROLLBACK TO SAVEPOINT pgbulk; RELEASE SAVEPOINT pgbulk"));
+	return failure;
+}
+
 static void
 check_can_prepare(RemoteNode *node)
 {
@@ -104,8 +123,8 @@ pass_settings(RemoteNode *node)
 }
 
 /*
- * Has pgbulk run the node's COPYs, if it is the same version there.  Its locks are
- * those of COPY: others go on writing to the tables.
+ * Has pgbulk run the node's COPYs, if it is the same version there, and may be used.  Its
+ * locks are those of COPY: others go on writing to the tables.
  */
 static char *
 use_pgbulk(RemoteNode *node)
@@ -113,6 +132,7 @@ use_pgbulk(RemoteNode *node)
 	char	   *version = ask(node, "SELECT extversion FROM pg_catalog.pg_extension"
 							  " WHERE extname OPERATOR(pg_catalog.=) 'pgbulk'");
 	char	   *schema;
+	char	   *failure;
 
 	if (version == NULL)
 		return pstrdup("not installed");
@@ -121,10 +141,10 @@ use_pgbulk(RemoteNode *node)
 	schema = ask_for_value(node, "SELECT n.nspname FROM pg_catalog.pg_extension e"
 						   " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace"
 						   " WHERE e.extname OPERATOR(pg_catalog.=) 'pgbulk'");
-	/* loads its library */
-	PQclear(node_query(node, psprintf("SELECT %s.bulk_load_last()", node_identifier(schema))));
-	PQclear(node_query(node, "SET LOCAL pgbulk.copy = on"));
-	return version;
+	/* the function loads its library */
+	failure = attempt(node, psprintf("SELECT %s.bulk_load_last(); SET LOCAL pgbulk.copy = on",
+									 node_identifier(schema)));
+	return failure != NULL ? failure : version;
 }
 
 /* Has pgbulk there tell of rows that it sets aside. */
@@ -136,7 +156,7 @@ use_relay(RemoteNode *node, const char *pgbulk, BulkRelay relay)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("server \"%s\" cannot set rows aside", node->name),
 				 errdetail("That takes pgbulk %s in the database there: %s.", PGBULK_VERSION, pgbulk),
-				 errhint("Install it there, or leave out options \"on_error\" and \"on_duplicate\".")));
+				 errhint("Install it there, where the role of the session may use it, or leave out options \"on_error\" and \"on_duplicate\".")));
 	PQclear(node_query(node, psprintf("SET LOCAL pgbulk.relay = '%s'",
 									  relay == BULK_RELAY_ALL ? "all" : "first")));
 }

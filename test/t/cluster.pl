@@ -56,6 +56,8 @@ sub error_of
 	return $err;
 }
 
+my ($rc, $out, $err);
+
 sub count_of { return $main->safe_psql('postgres', "SELECT count(*) FROM $_[0]"); }
 
 # ---- the rows are COPY's ----
@@ -423,6 +425,17 @@ on_node(2, 'DROP EXTENSION pgbulk');
 like(error_of(qq{SELECT bulk_load('bad', '$bad_file', '{$ignore}')}), qr{server "s2" cannot set rows aside.*pgbulk 1\.\d+ in the database there: not installed}s, 'a server without pgbulk');
 like(error_of(qq{SELECT bulk_load('bad', '$twice', '{"columns": ["k", "s"], "on_duplicate": "keep_old"}')}), qr{server "s2" cannot set rows aside}, 'also for duplicates');
 
+# one with pgbulk where the role there may not use it
+on_node(2, 'CREATE SCHEMA hidden; CREATE EXTENSION pgbulk SCHEMA hidden; CREATE ROLE narrow LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO narrow');
+$main->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER s2 OPTIONS (ADD user 'narrow')});
+($rc, $out, $err) = $main->psql('postgres', qq{SELECT rows_loaded, details #>> '{nodes,0,pgbulk}' FROM bulk_load('marker', '$folder/marker.csv')});
+is("$out$err", '3|permission denied for schema hidden', 'a server whose pgbulk may not be used');
+like(error_of(qq{SELECT bulk_load('bad', '$twice', '{$keep}')}), qr{server "s2" cannot set rows aside.*in the database there: permission denied for schema hidden}s, 'sets no rows aside');
+on_node(2, 'GRANT USAGE ON SCHEMA hidden TO narrow');
+is($main->safe_psql('postgres', qq{SELECT details #>> '{nodes,0,pgbulk}' FROM bulk_load('marker', '$folder/marker.csv')}), '1.1', 'a server whose pgbulk may be used');
+$main->safe_psql('postgres', q{ALTER USER MAPPING FOR CURRENT_USER SERVER s2 OPTIONS (DROP user)});
+on_node(2, 'DROP EXTENSION pgbulk; DROP SCHEMA hidden; DROP OWNED BY narrow; DROP ROLE narrow');
+
 # ---- what is refused ----
 
 my $load = qq{SELECT rows_loaded FROM bulk_load('hash', '$short', '{"columns": ["s", "k"]}')};
@@ -675,7 +688,7 @@ eval { $loader->wait };
 $main->start;
 $main->safe_psql('postgres', "CREATE TABLE other$_ ()") foreach 1 .. 3;
 is($main->safe_psql('postgres', q{SELECT string_agg(state, ',') FROM bulk_load_in_doubt}), 'to be rolled back,to be rolled back', 'in doubt after a crash');
-my ($rc, $out, $err) = $main->psql('postgres', $load);
+($rc, $out, $err) = $main->psql('postgres', $load);
 like($err, qr{server "s1" had a load's transaction "pgbulk_\d+_\d+_\d+_\d+_\w+" prepared since .*: rolled back}, 'the next load settles it');
 all_or_nothing(3000, 'the next load');
 
