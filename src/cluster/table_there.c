@@ -8,6 +8,7 @@
 #include "catalog/pg_type.h"
 #include "cluster/begin.h"
 #include "cluster/table_there.h"
+#include "row/type_parts.h"
 #include "utils/builtins.h"
 
 /*
@@ -95,15 +96,21 @@ compare_types(TupleDesc desc, const Shard *shard, const PGresult *rows)
 	return NULL;
 }
 
+static bool
+is_money(Oid type, void *arg)
+{
+	return type == MONEYOID;
+}
+
 /* Amounts mean what the setting says. */
 static bool
 has_money(TupleDesc desc)
 {
 	for (int i = 0; i < desc->natts; i++)
 	{
-		Oid			type = TupleDescAttr(desc, i)->atttypid;
+		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!TupleDescAttr(desc, i)->attisdropped && (type == MONEYOID || type == MONEYARRAYOID))
+		if (!att->attisdropped && type_any_part(att->atttypid, is_money, NULL))
 			return true;
 	}
 	return false;

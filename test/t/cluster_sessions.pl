@@ -187,6 +187,19 @@ my $offset = -s $node->logfile;
 ask("$three; SELECT bulk_load('amounts', '" . data_file('amounts.csv', 1, "1,1.5\n2,2.5\n3,3.5\n") . q{')});
 my %readers = map { $_ => 1 } slurp_file($node->logfile, $offset) =~ /\[(\d+)\] .*SET LOCAL lc_monetary/g;
 is(scalar keys %readers, 3, 'all sessions have the setting for amounts of money');
+$_->safe_psql('postgres', 'CREATE DOMAIN price AS money; CREATE TYPE item AS (what text, costs price); CREATE TYPE size AS ENUM ($$small$$)') foreach $main, $node;
+foreach my $type ([ 'money[]', '{1.5}', 1 ], [ 'price', '1.5', 1 ], [ 'price[]', '{1.5}', 1 ], [ 'item', '"(shirt,1.5)"', 1 ], [ 'size', 'small', 0 ])
+{
+	my ($name, $value, $has) = @$type;
+
+	there("CREATE TABLE amount (m $name)");
+	ask("CREATE FOREIGN TABLE amount (m $name) SERVER s");
+	$offset = -s $node->logfile;
+	ask("SELECT bulk_load('amount', '" . data_file('amount.csv', 1, "$value\n") . q{', '{"format": "csv"}')});
+	is(scalar(() = slurp_file($node->logfile, $offset) =~ /SET LOCAL lc_monetary/g), $has, "$name: has " . ($has ? '' : 'no ') . 'amounts of money');
+	ask('DROP FOREIGN TABLE amount');
+	there('DROP TABLE amount');
+}
 there('ALTER DATABASE postgres RESET log_statement');
 
 # ---- cancel, and servers that go away ----
