@@ -80,10 +80,36 @@ setting_as_here(const char *name)
 					quote_literal_cstr(GetConfigOption(name, false, false)));
 }
 
+/* Others may have other time zones and locales. */
+static void
+tell_remedy(void *node)
+{
+	if (geterrcode() == ERRCODE_INVALID_PARAMETER_VALUE)
+		errhint("Set this parameter here to a value that server \"%s\" knows, too.",
+				((const RemoteNode *) node)->name);
+}
+
+/* Runs statements that have settings be as they are here, and a query for a value. */
+static char *
+pass_and_ask(RemoteNode *node, const char *sql)
+{
+	ErrorContextCallback callback = {
+		.previous = error_context_stack,
+		.callback = tell_remedy,
+		.arg = node
+	};
+	char	   *value;
+
+	error_context_stack = &callback;
+	value = ask_for_value(node, sql);
+	error_context_stack = callback.previous;
+	return value;
+}
+
 void
 begin_pass_setting(RemoteNode *node, const char *name)
 {
-	PQclear(node_query(node, setting_as_here(name)));
+	(void) pass_and_ask(node, psprintf("%s SELECT 1", setting_as_here(name)));
 }
 
 /*
@@ -119,7 +145,7 @@ pass_settings(RemoteNode *node)
 							   "SET LOCAL citus.show_shards_for_app_name_prefixes = 'pgbulk';"
 							   "SET LOCAL citus.enable_manual_changes_to_shards = on;");
 	appendStringInfoString(&sql, "SELECT pg_catalog.pg_current_xact_id()");
-	node->xid = MemoryContextStrdup(TopTransactionContext, ask_for_value(node, sql.data));
+	node->xid = MemoryContextStrdup(TopTransactionContext, pass_and_ask(node, sql.data));
 }
 
 /*

@@ -77,6 +77,15 @@ my $load = "SELECT rows_loaded FROM bulk_load('net', '$few')";
 is($main->safe_psql('postgres', $load), '1000', 'by the proxy');
 $main->safe_psql('postgres', 'TRUNCATE net');
 
+# a time zone that the other server does not have
+{
+	$proxy->swap('Asia/Tokyo', 'Asia/Tokio');
+	my ($rc, $out, $err) = $main->psql('postgres', "SET timezone = 'Asia/Tokyo'; $load");
+
+	like($err, qr{invalid value for parameter "TimeZone": "Asia/Tokio"\nHINT:  Set this parameter here to a value that server "s1" knows, too\.\nCONTEXT:  server "s1"\n}, 'a time zone that is not there');
+	is(count_of(), 0, 'nothing is loaded');
+}
+
 # Triggers of the first server that wait while it prepares.
 sub wait_in_prepare
 {

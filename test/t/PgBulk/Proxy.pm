@@ -1,4 +1,5 @@
-# A TCP proxy between two servers, which a test slows down, holds or cuts.
+# A TCP proxy between two servers, which a test slows down, holds or cuts; or it has one server read what the other one has not
+# written.
 #
 # A cut is one of the network: the kernel drops what comes to the proxy's sockets before it acknowledges it, by a socket
 # filter.  Who sends gets no answer, not even an error, and who connects none either.
@@ -77,6 +78,9 @@ sub port { return $_[0]->{port}; }
 
 # Forwards so many bytes a second to the server; 0: as many as come.
 sub pace { my ($self, $bytes) = @_; return $self->_tell("pace $bytes"); }
+
+# Has the server read a text in place of another one, of the same length.
+sub swap { my ($self, $text, $other) = @_; return $self->_tell("swap $text $other"); }
 
 # Forwards nothing, as a server that hangs.
 sub hold { return $_[0]->_tell('hold'); }
@@ -166,9 +170,10 @@ sub _fill
 
 sub _obey
 {
-	my ($state, $command, $number) = @_;
+	my ($state, $command, @of) = @_;
 
-	$state->{pace} = $number if $command eq 'pace';
+	$state->{pace} = $of[0] if $command eq 'pace';
+	$state->{swap} = \@of if $command eq 'swap';
 	$state->{forwards} = 0 if $command eq 'hold' || $command eq 'cut';
 	if ($command eq 'cut')
 	{
@@ -217,6 +222,7 @@ sub _forward
 			return 0 unless defined $read || $!{EAGAIN};
 			$way->{ended} = defined $read && $read == 0;
 			$state->{allowed} -= $read // 0 if $way->{paced};
+			$way->{bytes} =~ s/\Q$state->{swap}[0]\E/$state->{swap}[1]/g if $way->{paced} && $state->{swap};
 		}
 		if (length $way->{bytes})
 		{
