@@ -225,6 +225,22 @@ sub cut_before
 	is_mended('no connection', 0, '');
 }
 
+# Before a load into a server that is another host, too: that is tried when the system gives up the first one.
+sub cut_one_of_two
+{
+	my ($host, $port) = ($nodes[0]->host, $nodes[0]->port);
+	my $session = PgBulk::Session->new($main);
+
+	$main->safe_psql('postgres', "ALTER SERVER s1 OPTIONS (SET host '127.0.0.1,$host', SET port '" . $proxy->port . ",$port', SET connect_timeout '10')");
+	$proxy->cut;
+	$session->ask($load);
+	is($session->{error}, '', 'the first of two hosts is cut off: no error');
+	cmp_ok($session->{took}, '<', 10, 'the first of two hosts is cut off: soon');
+	$session->close;
+	$main->safe_psql('postgres', "ALTER SERVER s1 OPTIONS (SET host '127.0.0.1', SET port '" . $proxy->port . "', SET connect_timeout '2')");
+	is_mended('the first of two hosts is cut off', 1000, '');
+}
+
 SKIP:
 {
 	skip 'the kernel does not let this user cut connections', 1 unless $may_cut;
@@ -232,6 +248,7 @@ SKIP:
 	cut_while_waiting();
 	cut_when_prepared($_) foreach 'prepared', 'committed';
 	cut_before();
+	cut_one_of_two();
 }
 
 # ---- a server that hangs: whoever waits for it may cancel ----
