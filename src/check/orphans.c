@@ -215,11 +215,12 @@ search_chunks(SharedSearch *shared, const OrphanKey *key, Snapshot snapshot)
 void
 orphans_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	SharedSearch *shared = shm_toc_lookup(toc, KEY_SEARCH, false);
+	SharedSearch *shared;
 	OrphanKey	key;
 
 	if (!workers_begin(toc))
 		return;
+	shared = shm_toc_lookup(toc, KEY_SEARCH, false);
 	key = shared->key;
 	key.rel = table_open(shared->relid, AccessShareLock);
 	key.referenced = table_open(shared->referenced, AccessShareLock);

@@ -440,10 +440,11 @@ help(ParallelBuild *build, shm_toc *toc)
 void
 parallel_build_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	ParallelBuild *build = shm_toc_lookup(toc, KEY_PARALLEL_BUILD, false);
+	ParallelBuild *build;
 
 	if (!workers_begin(toc))
 		return;
+	build = shm_toc_lookup(toc, KEY_PARALLEL_BUILD, false);
 	SharedFileSetAttach(&build->files, segment);
 	progress_index_shown(build->is_shown);
 	PG_TRY();

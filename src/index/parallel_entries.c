@@ -231,10 +231,11 @@ feed_indexes(SharedEntries *shared, const RowId *rows, uint8 *judged)
 void
 parallel_entries_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	SharedEntries *shared = shm_toc_lookup(toc, KEY_ENTRIES, false);
+	SharedEntries *shared;
 
 	if (!workers_begin(toc))
 		return;
+	shared = shm_toc_lookup(toc, KEY_ENTRIES, false);
 	PG_TRY();
 	{
 		feed_indexes(shared, shm_toc_lookup(toc, KEY_ROWS, false),

@@ -863,10 +863,11 @@ note_end(dsm_segment *segment, Datum parallel)
 void
 share_worker_main(dsm_segment *segment, shm_toc *toc)
 {
-	Parallel   *parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
+	Parallel   *parallel;
 
 	if (!workers_begin(toc))
 		return;
+	parallel = shm_toc_lookup(toc, KEY_PARALLEL, false);
 	on_dsm_detach(segment, note_end, PointerGetDatum(parallel));
 
 	PG_TRY();

@@ -208,6 +208,13 @@ workers_pay(double seconds)
 /* Keys in the table of contents; callers use smaller ones. */
 #define KEY_ATTENDANCE UINT64CONST(0xFFFFFFFF)
 #define KEY_THROTTLE UINT64CONST(0xFFFFFFFE)
+#define KEY_BUILD UINT64CONST(0xFFFFFFFD)
+
+/*
+ * A session keeps the library that it has loaded when another one is installed, which its workers
+ * load then, and to which what they share may mean something else.  All versions compare this.
+ */
+static const char build[] = "pgbulk " PGBULK_VERSION " build " PGBULK_BUILD;
 
 /* State of a worker: it begins, or finds that the work is done. */
 enum
@@ -243,7 +250,8 @@ workers_estimate(ParallelContext *pcxt)
 {
 	shm_toc_estimate_chunk(&pcxt->estimator, attendance_size(pcxt));
 	shm_toc_estimate_chunk(&pcxt->estimator, throttle_size());
-	shm_toc_estimate_keys(&pcxt->estimator, 2);
+	shm_toc_estimate_chunk(&pcxt->estimator, sizeof(build));
+	shm_toc_estimate_keys(&pcxt->estimator, 3);
 }
 
 static void
@@ -383,7 +391,10 @@ void
 workers_launch(ParallelContext *pcxt)
 {
 	Attendance *attendance = shm_toc_allocate(pcxt->toc, attendance_size(pcxt));
+	char	   *own_build = shm_toc_allocate(pcxt->toc, sizeof(build));
 
+	memcpy(own_build, build, sizeof(build));
+	shm_toc_insert(pcxt->toc, KEY_BUILD, own_build);
 	memset(attendance, 0, attendance_size(pcxt));
 	for (int i = 0; i < pcxt->nworkers; i++)
 		pg_atomic_init_u32(&attendance->workers[i].state, WORKER_EXPECTED);
@@ -442,16 +453,35 @@ workers_abandon(ParallelContext *pcxt)
 	}
 }
 
+/* Whether the leader has the library that this worker has. */
+static bool
+is_of_leader(shm_toc *toc)
+{
+	const char *leader = shm_toc_lookup(toc, KEY_BUILD, true);
+
+	if (leader != NULL && strcmp(leader, build) == 0)
+		return true;
+	if (ParallelWorkerNumber == 0)
+		ereport(WARNING,
+				(errmsg("workers do nothing, as they have another pgbulk than this session"),
+				 errdetail("It has been installed since the session loaded its own."),
+				 errhint("Open a new session.")));
+	return false;
+}
+
 /* In a worker: when it began. */
 static Usage begun;
 
 bool
 workers_begin(shm_toc *toc)
 {
-	Attendance *attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
+	Attendance *attendance;
 	uint32		expected = WORKER_EXPECTED;
 	Throttle   *throttle;
 
+	if (!is_of_leader(toc))
+		return false;
+	attendance = shm_toc_lookup(toc, KEY_ATTENDANCE, false);
 	attendance->workers[ParallelWorkerNumber].seconds = seconds_since(attendance->launched);
 	if (!pg_atomic_compare_exchange_u32(&attendance->workers[ParallelWorkerNumber].state,
 										&expected, WORKER_BEGUN))

@@ -74,7 +74,10 @@ extern void workers_finish(ParallelContext *pcxt);
  */
 extern void workers_abandon(ParallelContext *pcxt);
 
-/* In a worker, first of all; false: the work is done, return at once. */
+/*
+ * In a worker, first of all; false: the work is done, or the leader's library is another one, so
+ * that nothing that they share may be touched: return at once.
+ */
 extern bool workers_begin(shm_toc *toc);
 
 /* In a worker that has begun and succeeded, last of all. */
