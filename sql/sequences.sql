@@ -188,6 +188,13 @@ CREATE TABLE seq_watched_2_2 PARTITION OF seq_watched_2 FOR VALUES IN (2);
 CREATE TRIGGER code BEFORE INSERT ON seq_watched_2_2 FOR EACH ROW EXECUTE FUNCTION seq_code();
 SELECT rows_loaded FROM bulk_load('seq_watched', '/proc/self/cwd/pgbulk_sequences_parts', '{"columns": ["v"]}');
 SELECT count(*) FILTER (WHERE code = id::text) FROM seq_watched;
+-- beside those of a foreign key, which all partitions have, and for each file
+CREATE TABLE seq_parent (v int PRIMARY KEY);
+INSERT INTO seq_parent VALUES (1), (2);
+ALTER TABLE seq_watched ADD FOREIGN KEY (v) REFERENCES seq_parent;
+TRUNCATE seq_watched;
+SELECT rows_loaded FROM bulk_load('seq_watched', array_fill('/proc/self/cwd/pgbulk_sequences_parts'::text, '{3}'), '{"columns": ["v"]}');
+SELECT count(*) FILTER (WHERE code = id::text) FROM seq_watched;
 DROP TRIGGER code ON seq_watched_2_2;
 TRUNCATE seq_watched;
 ALTER TABLE seq_watched_1 ADD CHECK (id = currval('seq_watched_id_seq'));
@@ -218,7 +225,7 @@ SELECT seq_error($$COPY seq_none (v) FROM '/proc/self/cwd/pgbulk_sequences_few'$
 
 DROP TABLE seq_serial, seq_bigserial, seq_small, seq_always, seq_default, seq_smallid, seq_unlogged, seq_parts, seq_max, seq_min, seq_end, seq_begin, seq_leap,
 	seq_cast, seq_cycle, seq_down, seq_lonely, seq_cache, seq_set, seq_two, seq_marker, seq_asked, seq_trigger, seq_none,
-	seq_watched, seq_checked;
+	seq_watched, seq_checked, seq_parent;
 DROP SEQUENCE seq_shared;
 DROP FUNCTION seq_error, seq_errors, seq_code;
 REVOKE CREATE, USAGE ON SCHEMA public FROM pgbulk_seq_user;

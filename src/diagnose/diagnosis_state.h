@@ -29,7 +29,7 @@ typedef struct DiagnosisRow
 typedef struct Diagnosis
 {
 	const BulkOptions *options; /* those of the load */
-	const Target *target;		/* open, its columns known */
+	Target	   *target;			/* open, its columns known */
 	MemoryContext context;		/* of the rows that are kept */
 	bool		is_retry;		/* rows come from a reject table: there is no header */
 	bool		ends_load;		/* the bad row does: nothing that was loaded remains */

@@ -391,7 +391,7 @@ read_rows(void *arg)
 }
 
 void
-trial_open(Trial *trial, const BulkOptions *options, const Target *target, Guard *guard)
+trial_open(Trial *trial, const BulkOptions *options, Target *target, Guard *guard)
 {
 	*trial = (Trial) {.options = options, .target = target, .guard = guard};
 	trial->rows = stored_rows_create();

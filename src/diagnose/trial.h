@@ -21,7 +21,7 @@
 typedef struct Trial
 {
 	const BulkOptions *options; /* of the load */
-	const Target *target;		/* open, its columns known */
+	Target	   *target;			/* open, its columns known */
 	Guard	   *guard;			/* enabled */
 	StoredRows *rows;
 	int			nrows;
@@ -66,7 +66,7 @@ typedef struct TrialOutcome
 } TrialOutcome;
 
 /* Prepares trials of rows that are added then.  Memory: the current context, and a file. */
-extern void trial_open(Trial *trial, const BulkOptions *options, const Target *target,
+extern void trial_open(Trial *trial, const BulkOptions *options, Target *target,
 					   Guard *guard);
 extern void trial_add(Trial *trial, const char *data, uint32 length, int64 line);
 extern void trial_close(Trial *trial);

@@ -23,8 +23,8 @@
  * force_not_null columns that are not loaded, and likewise for columns that
  * other options name.
  */
-extern Converter *convert_open(const BulkOptions *options, const Target *target,
-							   Guard *guard, EState *estate);
+extern Converter *convert_open(const BulkOptions *options, Target *target, Guard *guard,
+							   EState *estate);
 
 /*
  * At most nrows rows follow: values are taken from sequences for so many at

@@ -83,7 +83,7 @@ struct Converter
 	const BulkOptions *options;
 	const FormatRoutine *routine;
 	void	   *format_state;	/* private to the routine */
-	const Target *target;
+	Target	   *target;
 	Guard	   *guard;
 	ExprContext *econtext;		/* the writer's per-tuple context */
 	ScanDialect dialect;

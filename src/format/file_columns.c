@@ -7,10 +7,14 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/parallel.h"
 #include "access/relation.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "format/convert.h"
@@ -24,6 +28,7 @@
 #include "row/constraints.h"
 #include "server/compat.h"
 #include "storage/lmgr.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -216,49 +221,87 @@ is_watched_by(Relation rel)
 	return false;
 }
 
-/* Whether a partition may have triggers, or CHECKs that the table at the top does not have. */
+/* Whether there is a BEFORE ROW trigger among those of a table, which may all be of foreign keys. */
 static bool
-has_own_code(Oid relid, Relation root)
+has_trigger_before(Oid relid)
+{
+	Relation	triggers = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(triggers, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+		found = TRIGGER_TYPE_MATCHES(((Form_pg_trigger) GETSTRUCT(tuple))->tgtype,
+									 TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
+									 TRIGGER_TYPE_INSERT);
+	systable_endscan(scan);
+	table_close(triggers, AccessShareLock);
+	return found;
+}
+
+static bool
+has_watching_check(Oid relid)
+{
+	Relation	part = try_relation_open(relid, NoLock);
+	bool		watched;
+
+	if (part == NULL)
+		return false;
+	watched = is_watched_by(part);
+	relation_close(part, NoLock);
+	return watched;
+}
+
+/*
+ * The same for a partition.  It is opened only for CHECKs that the table at the top does not have,
+ * as there may be thousands.  Of one that somebody is changing nobody knows.
+ */
+static bool
+is_watched_partition(Oid relid, Relation root)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	Form_pg_class form;
-	bool		has;
+	bool		has_triggers,
+				has_checks,
+				watched;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_class) GETSTRUCT(tuple);
-	has = form->relhastriggers || form->relchecks > root->rd_rel->relchecks;
+	has_triggers = form->relhastriggers;
+	has_checks = form->relchecks > root->rd_rel->relchecks;
 	ReleaseSysCache(tuple);
-	return has;
+	if (!has_triggers && !has_checks)
+		return false;
+
+	if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return true;
+	watched = (has_triggers && has_trigger_before(relid)) ||
+		(has_checks && has_watching_check(relid));
+	UnlockRelationOid(relid, AccessShareLock);
+	return watched;
 }
 
-/* The same below a partitioned table.  Of a partition that somebody is changing nobody knows. */
+/* The same below a partitioned table, asked once for all of its files. */
 static bool
-is_watched_below(Relation root)
+is_watched_below(Target *target)
 {
 	ListCell   *lc;
 
-	foreach(lc, find_all_inheritors(RelationGetRelid(root), NoLock, NULL))
-	{
-		Relation	part;
-		bool		watched;
-
-		if (!has_own_code(lfirst_oid(lc), root))
-			continue;
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			return true;
-		part = try_relation_open(lfirst_oid(lc), NoLock);
-		if (part == NULL)
+	if (target->knows_below)
+		return target->watched_below;
+	target->knows_below = true;
+	foreach(lc, find_all_inheritors(target->relid, NoLock, NULL))
+		if (is_watched_partition(lfirst_oid(lc), target->rel))
 		{
-			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
-			continue;
+			target->watched_below = true;
+			break;
 		}
-		watched = is_watched_by(part);
-		relation_close(part, AccessShareLock);
-		if (watched)
-			return true;
-	}
-	return false;
+	return target->watched_below;
 }
 
 /*
@@ -268,7 +311,7 @@ is_watched_below(Relation root)
 static void
 open_sequences(Converter *conv)
 {
-	const Target *target = conv->target;
+	Target	   *target = conv->target;
 	Relation	rel = target->rel;
 
 	if (conv->sequences == NIL)
@@ -276,7 +319,7 @@ open_sequences(Converter *conv)
 	conv->watched |= sequence_is_watched((Node *) target->where) || is_watched_by(rel);
 	/* a worker exists only where nothing is watched */
 	if (!conv->watched && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE && !IsParallelWorker())
-		conv->watched = is_watched_below(rel);
+		conv->watched = is_watched_below(target);
 	if (conv->watched)
 	{
 		for (int i = 0; i < conv->ncolumns; i++)
@@ -291,8 +334,7 @@ open_sequences(Converter *conv)
 }
 
 Converter *
-convert_open(const BulkOptions *options, const Target *target, Guard *guard,
-			 EState *estate)
+convert_open(const BulkOptions *options, Target *target, Guard *guard, EState *estate)
 {
 	Converter  *conv = palloc0(sizeof(Converter));
 

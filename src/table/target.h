@@ -38,6 +38,8 @@ typedef struct Target
 	Refusal		no_nodes;		/* why rows cannot be sent to other servers, if some are there */
 	List	   *locked;			/* by target_locks_take: OIDs */
 	struct DryRun *dry;			/* NULL: not a dry run */
+	bool		knows_below;	/* the next has been found out */
+	bool		watched_below;	/* code of partitions may call currval for each row */
 } Target;
 
 /* Any of these privileges permits LOCK TABLE in a mode that blocks writers. */
