@@ -372,6 +372,7 @@ load_close(Load *load)
 					   manifest_counts_rows(load->options) ? result->rows_read : -1);
 	if (load->history != NULL)
 		history_write(load->history, load->source, result, load->counts);
+	source_drain(load->source);
 	rejects_end(load->rejects);
 	source_complete(load->source, result->rows_loaded);
 }

@@ -446,13 +446,17 @@ drop_client(Source *source)
 }
 
 void
-source_complete(Source *source, int64 rows)
+source_drain(Source *source)
 {
-	if (!source->from_client)
-		return;
-	if (!source->asked)
+	if (source->from_client && !source->asked)
 		drop_client(source);
-	client_complete(source->portal, rows);
+}
+
+void
+source_complete(const Source *source, int64 rows)
+{
+	if (source->from_client)
+		client_complete(source->portal, rows);
 }
 
 /* ---- once more ---- */

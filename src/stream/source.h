@@ -234,10 +234,12 @@ extern void source_rewind(Source *source, BufFile **copies);
 extern void source_close(Source *source);
 
 /*
- * Called last, when the load has succeeded: completes the client's COPY.  A client that has not
- * been asked for data, as other files had enough rows, is asked then, and what it sends is dropped.
- * Errors: those of client_open.
+ * A client that has not been asked for data, as other files had enough rows, is asked, and what it
+ * sends is dropped.  Errors: those of client_open.
  */
-extern void source_complete(Source *source, int64 rows);
+extern void source_drain(Source *source);
+
+/* Called last, when the load has succeeded: completes the client's COPY. */
+extern void source_complete(const Source *source, int64 rows);
 
 #endif							/* PGBULK_SOURCE_H */

@@ -131,6 +131,11 @@ foreach my $mode ('simple', 'extended')
 		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up");
 	is(client($mode, "1,one\n", q{SELECT * FROM bulk_load('t', 'stdin', '{"limit": 1}')}, end => 'fail'),
 		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up after the limit");
+	# before it is asked, nothing that an error would not undo may be done
+	data_file('rejects.csv', 1, "x,rejected before\n");
+	is(client($mode, "2,unwanted\n", "SELECT * FROM bulk_load('t', ARRAY['$first', 'stdin'], '{\"limit\": 1, \"on_error\": \"ignore\", \"reject_file\": \"$folder/rejects.csv\"}')", end => 'fail'),
+		$asked . "PGRES_FATAL_ERROR  57014: COPY from stdin failed: the client has had enough\n", "$mode: a client that gives up where no row of it is wanted");
+	is(slurp_file("$folder/rejects.csv"), "x,rejected before\n", "$mode: the reject file is as it was");
 	is(client($mode, $lines, "SELECT * FROM bulk_load('t', 'stdin')", end => 'cancel'),
 		$asked . "PGRES_FATAL_ERROR  57014: canceling statement due to user request\n", "$mode: a client that cancels");
 	is(client($mode, '', "SELECT * FROM bulk_load('none', 'stdin')"), "PGRES_FATAL_ERROR  42P01: relation \"none\" does not exist\n", "$mode: it is not asked for data that are not needed");
