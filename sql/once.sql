@@ -399,8 +399,11 @@ SET pgbulk.chunk_size = 8192;
 SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}}');
 SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n1' FROM generate_series(1, 9000) n)) IS NULL AS put;
 SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}, "on_error": "ignore"}');
-RESET pgbulk.chunk_size;
 SELECT count(*), count(DISTINCT n), bool_and(n::text = at) FROM once_log;
+-- what was loaded before of the files to come is not worth workers
+SELECT pg_temp.put('man', '1,one' || E'\n'), pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n' FROM generate_series(1, 9001) n)) IS NULL AS put;
+SELECT rows_loaded, workers FROM bulk_load('once_log', '/proc/self/cwd/pgbulk_once_man*', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+RESET pgbulk.chunk_size;
 
 -- what goes with the rows of unlogged tables, as in a crash; a table keeps its files when it becomes logged, or unlogged
 CREATE UNLOGGED TABLE once_x (a int, b text);

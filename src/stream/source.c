@@ -600,11 +600,12 @@ source_rest(Source *source, int64 offset)
 int64
 source_following(const Source *source)
 {
+	const SourceRange *ranges = source->ranges;
 	int64		bytes = 0;
 
 	for (int i = source->current + 1;
 		 i < list_length(source->paths) && source->sizes[i] >= 0; i++)
-		bytes += source->sizes[i];
+		bytes += source->sizes[i] - (ranges != NULL ? ranges[i].begin : 0);
 	return bytes;
 }
 
