@@ -221,7 +221,7 @@ is_watched_by(Relation rel)
 	return false;
 }
 
-/* Whether there is a BEFORE ROW trigger among those of a table, which may all be of foreign keys. */
+/* Whether a table has a BEFORE ROW trigger: all that it has may be of foreign keys. */
 static bool
 has_trigger_before(Oid relid)
 {
