@@ -350,7 +350,8 @@ CREATE TABLE bulk_load_history (
   role text NOT NULL,
   started timestamptz NOT NULL,
   finished timestamptz NOT NULL);
-CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key);
+-- Tables that a restore has not found may have had the same file.
+CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key) WHERE target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid;
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
 CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
 CREATE INDEX bulk_load_history_size ON bulk_load_history (target, size);
@@ -394,15 +395,6 @@ SELECT pg_catalog.pg_extension_config_dump('bulk_load_unlogged'::pg_catalog.regc
 -- Not to the owner of the extension by name: before 17 that role could not be dropped without a trace.
 GRANT SELECT, INSERT ON bulk_load_history, bulk_load_unlogged TO pg_database_owner;
 GRANT UPDATE ON SEQUENCE bulk_load_id TO pg_database_owner;
-
-CREATE FUNCTION bulk_load_history_target() RETURNS trigger
-AS 'MODULE_PATHNAME', 'bulk_load_history_target'
-LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION bulk_load_history_target() IS 'lets files be loaded again into a table that a restore has not found';
-REVOKE ALL ON FUNCTION bulk_load_history_target() FROM PUBLIC;
-CREATE TRIGGER bulk_load_history_target BEFORE INSERT ON bulk_load_history
-  FOR EACH ROW EXECUTE FUNCTION bulk_load_history_target();
-COMMENT ON TRIGGER bulk_load_history_target ON bulk_load_history IS 'lets files be loaded again into a table that a restore has not found';
 
 CREATE VIEW bulk_loads WITH (security_barrier = true) AS
 SELECT h.load_id,

@@ -200,6 +200,11 @@ COPY bulk_load_history FROM '/proc/self/cwd/pgbulk_history_dump';
 DROP TABLE "history ""Away""";
 SELECT DISTINCT target::text ~ '^[1-9][0-9]*$' AS gone, target = 0 AS absent, once_key IS NOT NULL AS once FROM bulk_load_history ORDER BY 1, 2, 3;
 SELECT DISTINCT relation FROM bulk_loads;
+-- two that are not there have loaded the same file, and no trigger fires
+TRUNCATE bulk_load_history;
+SET LOCAL session_replication_role = replica;
+COPY bulk_load_history FROM '/proc/self/cwd/pgbulk_history_dump';
+SELECT target, count(*) FROM bulk_load_history GROUP BY 1;
 ROLLBACK;
 SELECT 'history_t.'::bulk_load_target;
 SELECT 'public.history_new'::bulk_load_target::regclass, 'public.history_new'::bulk_load_target = 'history_new'::regclass AS same;

@@ -8,13 +8,11 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "check/orphans.h"
-#include "commands/trigger.h"
 #include "cluster/settle.h"
 #include "cluster/shown.h"
 #include "cluster/sinks.h"
 #include "cluster/two_phase.h"
 #include "control/control.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "inspect/inspect.h"
@@ -60,7 +58,6 @@ SQL_FUNCTION(bulk_load_last);
 SQL_FUNCTION(bulk_load_statements);
 SQL_FUNCTION(bulk_load_each);
 SQL_FUNCTION(bulk_load_forget);
-SQL_FUNCTION(bulk_load_history_target);
 SQL_FUNCTION(bulk_load_target_in);
 SQL_FUNCTION(bulk_load_target_out);
 SQL_FUNCTION(bulk_load_control);
@@ -536,39 +533,6 @@ bulk_load_target_in(PG_FUNCTION_ARGS)
 		PG_RETURN_OID(InvalidOid);
 	names = textToQualifiedNameList(cstring_to_text(name));
 	PG_RETURN_OID(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
-}
-
-/*
- * The trigger of bulk_load_history: what option once has claimed of tables that are not there when
- * it is restored would be claimed twice, if two of them had the same file.
- */
-Datum
-bulk_load_history_target(PG_FUNCTION_ARGS)
-{
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
-	HeapTuple	row;
-	TupleDesc	desc;
-	int			target;
-	int			once_key;
-	Datum		none = (Datum) 0;
-	bool		isnull = true;
-	Datum		relid;
-
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event) ||
-		!TRIGGER_FIRED_BEFORE(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event))
-		elog(ERROR, "bulk_load_history_target is for a trigger before the insertion of a row");
-	row = trigger->tg_trigtuple;
-	desc = RelationGetDescr(trigger->tg_relation);
-	target = SPI_fnumber(desc, "target");
-	once_key = SPI_fnumber(desc, "once_key");
-	if (target <= 0 || once_key <= 0)
-		elog(ERROR, "bulk_load_history_target is not for table \"%s\"",
-			 RelationGetRelationName(trigger->tg_relation));
-	relid = heap_getattr(row, target, desc, &isnull);
-	if (isnull || OidIsValid(DatumGetObjectId(relid)))
-		return PointerGetDatum(row);
-	isnull = true;
-	return PointerGetDatum(heap_modify_tuple_by_cols(row, desc, 1, &once_key, &none, &isnull));
 }
 
 /* char * of a List as a text[] */

@@ -49,6 +49,9 @@ static const struct
 
 #define NCOLUMNS lengthof(columns)
 
+/* Only statements that say so get the index bulk_load_history_once. */
+#define ONCE_INDEX_PREDICATE "target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid"
+
 Datum
 history_uuid(const ContentKey *key)
 {
@@ -174,7 +177,7 @@ history_update_text(const HistoryTable *table)
 	appendStringInfo(sql, "UPDATE %s", table->name);
 	for (int i = 0; i < NCOLUMNS; i++)
 		appendStringInfo(sql, "%s%s = $%d", i == 0 ? " SET " : ", ", columns[i].name, i + 1);
-	appendStringInfo(sql, " WHERE target OPERATOR(pg_catalog.=) $%d"
+	appendStringInfo(sql, " WHERE " ONCE_INDEX_PREDICATE " AND target OPERATOR(pg_catalog.=) $%d"
 					 " AND once_key OPERATOR(pg_catalog.=) $%d", HISTORY_TARGET, HISTORY_ONCE_KEY);
 	return sql;
 }
@@ -188,7 +191,8 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 
 	if (!history->options->dry_run)
 	{
-		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) DO NOTHING", where);
+		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) WHERE " ONCE_INDEX_PREDICATE
+						 " DO NOTHING", where);
 		return history_run_row(history, table, file, result, sql->data) == 1;
 	}
 	foreach(lc, history->tried)
@@ -200,7 +204,8 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 	for (int i = 0; i < NCOLUMNS; i++)
 		appendStringInfo(sql, "%s$%d", i == 0 ? " " : ", ", i + 1);
 	appendStringInfo(sql, " WHERE true%s AND NOT EXISTS (SELECT FROM %s h"
-					 " WHERE h.target OPERATOR(pg_catalog.=) $%d AND h.once_key OPERATOR(pg_catalog.=) $%d)",
+					 " WHERE h." ONCE_INDEX_PREDICATE " AND h.target OPERATOR(pg_catalog.=) $%d"
+					 " AND h.once_key OPERATOR(pg_catalog.=) $%d)",
 					 where, table->name, HISTORY_TARGET, HISTORY_ONCE_KEY);
 	return history_run_row(history, table, file, result, sql->data) == 1;
 }
