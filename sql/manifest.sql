@@ -238,6 +238,11 @@ SELECT pg_temp.put('headers.csv', E'a,b\nof,both\n30,thirty\n31,more\n'), bulk_l
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/headers.csv', '{"columns": ["a", "b"], "header": 2, "commit_every": 1, "log_verbosity": "silent"}');
 SELECT a FROM manifest_t WHERE a BETWEEN 30 AND 39 ORDER BY a;
 
+-- a manifest of which another call has removed some files before it ended
+SELECT pg_temp.put('left.csv', E'70,left\n'), pg_temp.put('removal', E'gone.csv\nleft.csv');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/removal', '{"manifest": true, "after": "delete"}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/removal', '{"manifest": true}');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/nothing', '{"manifest": true, "after": "delete"}');
 -- misuse
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"once": false, "limit": 1, "after": "delete"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/2.csv', '{"after": "burn"}');

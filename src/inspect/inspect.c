@@ -208,7 +208,7 @@ choose_files(Inspection *inspection, const char *path)
 				 errmsg("cannot inspect what the client sends"),
 				 errhint("Give the absolute path of a file on the server.")));
 	if (manifest)
-		foreach(lc, manifest_read(path))
+		foreach(lc, manifest_read(path, false))
 			files = lappend(files, ((ListedFile *) lfirst(lc))->path);
 	else
 		files = source_expand(path, false);

@@ -639,7 +639,7 @@ find_files(const Each *each, const char *path)
 	List	   *files;
 
 	if (each->options->manifest)
-		return manifest_read(path);
+		return manifest_read(path, each->after != AFTER_KEEP);
 	path_check(path, false);
 	file_check_privilege(false);
 	if (each->after == AFTER_KEEP || !path_is_pattern(path))

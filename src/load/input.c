@@ -41,7 +41,7 @@ input_expand(Oid relid, List *paths, bool patterns, BulkOptions *options, List *
 
 		if (options->manifest)
 		{
-			List	   *entries = manifest_read(path);
+			List	   *entries = manifest_read(path, false);
 
 			listed = list_concat(listed, entries);
 			foreach(entry, entries)

@@ -320,12 +320,20 @@ verify(ListedFile *file)
 		verify_checksum(file);
 }
 
+static void
+hint_at_removal(void *arg)
+{
+	if (geterrcode() == ERRCODE_UNDEFINED_FILE)
+		errhint("If an earlier call has ended while it removed or moved the files, the rows of all of them are committed, as bulk_loads shows: remove or move what is left.");
+}
+
 List *
-manifest_read(const char *path)
+manifest_read(const char *path, bool may_be_gone)
 {
 	ErrorContextCallback callback = {
 		error_context_stack, name_manifest, unconstify(char *, path)
 	};
+	ErrorContextCallback hint = {&callback, hint_at_removal, NULL};
 	List	   *files;
 	ListCell   *lc;
 	char	   *text;
@@ -339,6 +347,8 @@ manifest_read(const char *path)
 	files = *start == '{' || *start == '[' ? read_json(path, start) : read_lines(path, text);
 	if (files == NIL)
 		refuse(path, "It lists no file.");
+	if (may_be_gone)
+		error_context_stack = &hint;
 	foreach(lc, files)
 		verify(lfirst(lc));
 	error_context_stack = callback.previous;

@@ -30,12 +30,14 @@ typedef struct ListedFile
 
 /*
  * The files that a manifest lists, as a List of ListedFile *: each has been
- * verified, but for its rows.  Memory: the current context.
+ * verified, but for its rows.  may_be_gone: a call that removes or moves them
+ * may have ended when some were gone; of one that is missing a HINT says so.
+ * Memory: the current context.
  *
  * Errors: 42501 without pg_read_server_files; 22P04 for what is no manifest, or
  * for a file that is not as it says; those of files.
  */
-extern List *manifest_read(const char *path);
+extern List *manifest_read(const char *path, bool may_be_gone);
 
 /* Whether all rows of a file are read, so that their number can be what the manifest says. */
 extern bool manifest_counts_rows(const BulkOptions *options);
