@@ -403,6 +403,10 @@ SELECT count(*), count(DISTINCT n), bool_and(n::text = at) FROM once_log;
 -- what was loaded before of the files to come is not worth workers
 SELECT pg_temp.put('man', '1,one' || E'\n'), pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n' FROM generate_series(1, 9001) n)) IS NULL AS put;
 SELECT rows_loaded, workers FROM bulk_load('once_log', '/proc/self/cwd/pgbulk_once_man*', '{"once": "tail", "workers": 2, "columns": ["at", "what"], "extra": {"n": "$line"}}');
+-- the last load of a file that grows is enough to go on
+SELECT bulk_load_forget('once_log', path, max(finished)) AS forgotten FROM bulk_load_history WHERE path ~ 'pgbulk_once_many$' GROUP BY path;
+SELECT pg_temp.put('many', (SELECT string_agg(n || ',' || repeat('x', n % 50), E'\n') || E'\n' FROM generate_series(1, 9002) n)) IS NULL AS put;
+SELECT pg_temp.try('once_log', 'many', '{"once": "tail", "columns": ["at", "what"], "extra": {"n": "$line"}}');
 RESET pgbulk.chunk_size;
 
 -- what goes with the rows of unlogged tables, as in a crash; a table keeps its files when it becomes logged, or unlogged
