@@ -138,6 +138,9 @@ SELECT encoding, t FROM unnest(ARRAY['SJIS', 'GBK', 'BIG5', 'GB18030', 'UHC', 'S
 -- SHIFT_JIS_2004 has a wide backslash, which is no escape
 SELECT pg_temp.try('json_text', '{"b":"\201_n\201_"}\012{"b":"\134t\201_n\201_"}\012{"j":{"\201_n":["\201_","\134n\201_"]}}\012{"j":"\201_"}\012{"b":["\201_u"]}\012{"b":"\377\201_\134t"}'::bytea,
 	'{"encoding": "SHIFT_JIS_2004", "missing_columns": "null", "invalid_bytes": "replace"}');
+CREATE TABLE json_wide ("a\b!" int, "a\nb" int);
+SELECT pg_temp.try('json_wide', '{"a\201_b\134u0021":1,"a\201_nb":2}\012{"a\201_\134u006eb":3,"\134u0061\134\134b!":4}'::bytea,
+	'{"encoding": "SHIFT_JIS_2004", "missing_columns": "null", "extra_columns": "ignore"}');
 -- defaults
 CREATE TABLE json_default (id serial, a int DEFAULT 7, b text DEFAULT 'd' || 'e', n json_positive DEFAULT 1, at date DEFAULT '2024-01-01', g int GENERATED ALWAYS AS (a + 1) STORED);
 SELECT pg_temp.try('json_default', E'{"a":1}\n{"b":"x","n":2}\n{"a":null,"b":null}\n{"n":0}', '{"missing_columns": "default", "on_error": "ignore"}');
@@ -286,6 +289,6 @@ SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "fields": []}');
 SELECT FROM bulk_load('json_t', '/x', '{"format": "json", "columns": ["a", null]}');
 \set VERBOSITY default
 
-DROP TABLE json_t, json_text, json_types, json_more, json_case, json_names, json_kana, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
+DROP TABLE json_t, json_text, json_wide, json_types, json_more, json_case, json_names, json_kana, json_default, json_notnull, json_none, json_r, json_bad, json_child, json_parent, json_many;
 DROP DOMAIN json_positive, json_tags;
 DROP TYPE json_pair;

@@ -295,18 +295,13 @@ encoding_convert_replacing(Encoding *encoding, const char *s, uint32 len,
 	return to - dst < SCAN_MAX_FIELD ? (int) (to - dst) : report_too_long(err);
 }
 
-const char *
-encoding_double_backslashes(const Encoding *encoding, const char *s, uint32 *len)
+uint32
+encoding_copy_doubled(const Encoding *encoding, const char *s, uint32 len, char *dst)
 {
 	static const char wide[] = "\x81\x5f";
-	const char *end = s + *len;
-	char	   *doubled;
-	char	   *to;
+	const char *end = s + len;
+	char	   *to = dst;
 
-	/* refused as too long */
-	if (*len > ENCODING_MAX_LENGTH)
-		return s;
-	doubled = to = MemoryContextAllocHuge(CurrentMemoryContext, (Size) *len * 2);
 	while (s < end)
 	{
 		uint32		n = scan_character(s, end - s, encoding->shape_mblen);
@@ -318,7 +313,19 @@ encoding_double_backslashes(const Encoding *encoding, const char *s, uint32 *len
 		}
 		s += n;
 	}
-	*len = to - doubled;
+	return to - dst;
+}
+
+const char *
+encoding_double_backslashes(const Encoding *encoding, const char *s, uint32 *len)
+{
+	char	   *doubled;
+
+	/* refused as too long */
+	if (*len > ENCODING_MAX_LENGTH)
+		return s;
+	doubled = MemoryContextAllocHuge(CurrentMemoryContext, (Size) *len * 2);
+	*len = encoding_copy_doubled(encoding, s, *len, doubled);
 	return doubled;
 }
 

@@ -62,6 +62,10 @@ extern int encoding_convert_replacing(Encoding *encoding, const char *s,
 extern const char *encoding_double_backslashes(const Encoding *encoding,
 											   const char *s, uint32 *len);
 
+/* The same to dst, which takes twice the length.  Returns the length there. */
+extern uint32 encoding_copy_doubled(const Encoding *encoding, const char *s, uint32 len,
+									char *dst);
+
 /*
  * Appends text, with a replacement character for each piece that is not valid.
  * False: err says that all of it would be too long; err = NULL: error 54000.

@@ -149,10 +149,14 @@ typedef struct KeyText
 	KeyConversion plain;
 	KeyConversion to_unicode;
 	KeyConversion from_unicode;
+	Encoding	wide;			/* where a wide backslash becomes that of ASCII in UTF-8 */
 } KeyText;
 
-/* Space for the text of a key in any encoding, and what json_unescape reads past it. */
-#define KEY_SPACE (SCAN_JSON_MAX_KEY * MAX_CONVERSION_GROWTH + SCAN_PADDING)
+/*
+ * Space for the text of a key in any encoding, even if all of it were wide backslashes that are
+ * doubled, and what json_unescape reads past it.
+ */
+#define KEY_SPACE (2 * SCAN_JSON_MAX_KEY * MAX_CONVERSION_GROWTH + SCAN_PADDING)
 
 static KeyConversion
 open_conversion(int from, int to)
@@ -184,8 +188,14 @@ static int
 convert_escaped_key(const KeyText *state, const char *s, int len, char *dst)
 {
 	char		text[KEY_SPACE];
+	char		doubled[2 * SCAN_JSON_MAX_KEY];
 	size_t		unescaped;
 
+	if (state->to_unicode.from == PG_SHIFT_JIS_2004)
+	{
+		len = encoding_copy_doubled(&state->wide, s, len, doubled);
+		s = doubled;
+	}
 	len = convert_key(&state->to_unicode, s, len, dst);
 	if (len < 0)
 		return -1;
@@ -228,10 +238,12 @@ open_key_text(ScanJson *json, int file)
 	json->ascii = file != PG_UTF8;
 	if (database == PG_SQL_ASCII || (file == PG_UTF8 && database == PG_UTF8))
 		return;
-	state = palloc(sizeof(KeyText));
+	state = palloc0(sizeof(KeyText));
 	state->plain = open_conversion(file, database);
 	state->to_unicode = open_conversion(file, PG_UTF8);
 	state->from_unicode = open_conversion(PG_UTF8, database);
+	if (file == PG_SHIFT_JIS_2004)
+		encoding_open(&state->wide, file);
 	json->key_text = key_text;
 	json->key_text_arg = state;
 }
