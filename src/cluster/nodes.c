@@ -437,7 +437,7 @@ nodes_finish(Writer *writer)
 	if (nodes->aside != NULL)
 		aside_reject(nodes->aside);
 	if (nodes->options->dry_run)
-		sinks_undo(nodes->sinks);
+		two_phase_try();
 	else if (nodes->options->analyze)
 		sinks_analyze(nodes->sinks);
 }

@@ -7,7 +7,6 @@
 #include "cluster/row_copy.h"
 #include "cluster/sinks.h"
 #include "cluster/table_there.h"
-#include "cluster/two_phase.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -299,16 +298,6 @@ sinks_analyze(const Sinks *sinks)
 			PQclear(node_query(session_node(sink->session),
 							   psprintf("ANALYZE %s", table_there_name(sink->shard))));
 	}
-}
-
-void
-sinks_undo(const Sinks *sinks)
-{
-	ListCell   *lc;
-
-	foreach(lc, sessions_list(sinks->sessions))
-		PQclear(node_query(session_node(lfirst(lc)), "SET CONSTRAINTS ALL IMMEDIATE"));
-	two_phase_roll_back();
 }
 
 /* ---- rows ---- */

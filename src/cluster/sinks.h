@@ -88,9 +88,6 @@ extern void sinks_truncate(const Sinks *sinks);
 /* Analyzes those that have got rows. */
 extern void sinks_analyze(const Sinks *sinks);
 
-/* Checks what is deferred to the commit, and undoes all. */
-extern void sinks_undo(const Sinks *sinks);
-
 /* What each node has got and how, as an array. */
 extern JsonbValue *sinks_report(const Sinks *sinks, CompatJsonb *state);
 

@@ -65,7 +65,7 @@ identifier(int number, XLogRecPtr lsn)
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate a random number")));
 	return psprintf("%s" UINT64_FORMAT "_%d_%08X_%016" PRIX64 "_%016" PRIX64, two_phase_prefix(),
-					U64FromFullTransactionId(GetTopFullTransactionId()), number,
+					U64FromFullTransactionId(GetCurrentFullTransactionId()), number,
 					GetWALInsertionTimeLine(), (uint64) lsn, random);
 }
 
@@ -169,7 +169,7 @@ await_prepare(Part *part)
 }
 
 /*
- * Writes the number of the transaction to the WAL.  After a crash the server would
+ * Writes the number of the transaction, or of the subtransaction of a dry run, to the WAL.  After a crash the server would
  * else give it to another one, whose end would be taken for ours.  Returns the end of
  * the record.
  */
@@ -178,7 +178,7 @@ log_number(void)
 {
 	XLogRecPtr	lsn;
 
-	(void) GetTopFullTransactionId();
+	(void) GetCurrentFullTransactionId();
 	XLogBeginInsert();
 	XLogRegisterData((char *) &MyDatabaseId, sizeof(MyDatabaseId));
 	lsn = XLogInsert(RM_XLOG_ID, XLOG_NOOP);
@@ -431,12 +431,18 @@ two_phase_join(RemoteNode *node)
 }
 
 void
-two_phase_roll_back(void)
+two_phase_try(void)
 {
 	ListCell   *lc;
 
+	prepare_all();
 	foreach(lc, parts)
-		PQclear(node_query(((Part *) lfirst(lc))->node, "ROLLBACK"));
+	{
+		const Part *part = lfirst(lc);
+
+		PQclear(node_query(part->node, psprintf("ROLLBACK PREPARED %s",
+												quote_literal_cstr(part->gid))));
+	}
 	/* the sessions stay until the transaction ends */
 	parts = NIL;
 	shown_undo();

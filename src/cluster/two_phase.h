@@ -48,8 +48,12 @@ extern bool two_phase_is_begun(void);
 /* The node has begun a transaction for the current one. */
 extern void two_phase_join(RemoteNode *node);
 
-/* Rolls back the transactions of all nodes, for a dry run: there is nothing to prepare then. */
-extern void two_phase_roll_back(void);
+/*
+ * Prepares the transactions of all nodes, which may fail, and rolls them back: for a dry run.  It
+ * must be in a subtransaction that is rolled back, as that says how what a crash, or a node out of
+ * reach, leaves prepared is to end.
+ */
+extern void two_phase_try(void);
 
 /* Watches transactions end; called once. */
 extern void two_phase_install(void);

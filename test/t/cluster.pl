@@ -384,6 +384,12 @@ empty();
 is($main->safe_psql('postgres', qq{SELECT $counters, writer FROM bulk_load('bad', '$twice', '{$keep, "dry_run": true}')}), '4000|3000|0|1000|none', 'a dry run');
 is(count_of('bad'), 0, 'leaves nothing');
 nothing_left('after a dry run', @nodes);
+like(error_of(qq{SELECT bulk_load('later', '$short', '{"columns": ["s", "k"], "dry_run": true}')}), qr{duplicate key value violates unique constraint "later_pkey".*server "s1"}s, 'a dry run finds what is checked only when it is prepared');
+on_node(1, q{CREATE FUNCTION tell() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NOTIFY news; RETURN NULL; END';
+	CREATE TRIGGER tell AFTER INSERT ON one FOR EACH ROW EXECUTE FUNCTION tell()});
+like(error_of(qq{SELECT bulk_load('one', '$short', '{"columns": ["s", "k"], $_}')}), qr{cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY.*server "s1"}s, "a trigger there that says NOTIFY, $_") foreach '"dry_run": true', '"dry_run": false';
+on_node(1, 'DROP FUNCTION tell() CASCADE');
+nothing_left('after dry runs that fail', @nodes);
 $main->safe_psql('postgres', qq{SELECT bulk_load('bad', '$twice', '{$keep}')});
 is($main->safe_psql('postgres', qq{SELECT $counters FROM bulk_load('bad', '$folder/few.csv', '{"columns": ["k", "s"], "truncate": true, "analyze": true, "on_error": "ignore"}')}), '3|2|1|0', 'TRUNCATE and ANALYZE')
 	if append_to_file("$folder/few.csv", "1,new\n2,new\noops,new\n") || 1;
@@ -691,6 +697,23 @@ is($main->safe_psql('postgres', q{SELECT string_agg(state, ',') FROM bulk_load_i
 ($rc, $out, $err) = $main->psql('postgres', $load);
 like($err, qr{server "s1" had a load's transaction "pgbulk_\d+_\d+_\d+_\d+_\w+" prepared since .*: rolled back}, 'the next load settles it');
 all_or_nothing(3000, 'the next load');
+
+# what a dry run has left prepared is never committed: not where its transaction has failed, nor where it has committed
+my $dry = qq{SELECT bulk_load('one', '$short', '{"columns": ["s", "k"], "dry_run": true}')};
+$loader = load_until($main, $dry, 'prepared');
+kill_server($main);
+eval { $loader->wait };
+$main->start;
+is($main->safe_psql('postgres', 'SELECT state FROM bulk_load_in_doubt'), 'to be rolled back', 'a dry run in doubt after a crash');
+is(recover(), 'rolled back', 'is rolled back');
+on_node(1, q{ALTER DATABASE postgres SET log_statement = 'all'});
+my $logged = -s $nodes[0]->logfile;
+$main->safe_psql('postgres', $dry);
+on_node(1, q{ALTER DATABASE postgres RESET log_statement});
+my ($gid) = slurp_file($nodes[0]->logfile, $logged) =~ /PREPARE TRANSACTION '(\w+)'/;
+on_node(1, "BEGIN; INSERT INTO one VALUES (1); PREPARE TRANSACTION '$gid'");
+is(recover(), 'rolled back', 'a dry run that has lost the end of its part is rolled back');
+is(on_node(1, 'SELECT count(*) FROM one'), '0', 'and leaves no rows');
 
 # a lock that is waited for there no longer than here
 on_node(1, 'CREATE TABLE waits (s text)');

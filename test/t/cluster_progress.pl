@@ -73,8 +73,8 @@ is($watch->ask('SELECT count(*) FROM pg_stat_progress_copy'), '0', 'and no COPY'
 # a dry run, whose sessions stay until the transaction ends, and a load after it
 my $few = data_file('few.csv', 1, "1,x\n2,x\n");
 my $before = -s $main->logfile;
-$session->send(qq{SET pgbulk.debug_two_phase = 'prepared'; SELECT bulk_load('t', '$few', '{"dry_run": true}'), bulk_load('t', '$few')});
-wait_for('a load after a dry run', sub { substr(slurp_file($main->logfile), $before) =~ /stops at "prepared"/ });
+$session->send(qq{SET pgbulk.debug_two_phase = 'committed'; SELECT bulk_load('t', '$few', '{"dry_run": true}'), bulk_load('t', '$few')});
+wait_for('a load after a dry run', sub { substr(slurp_file($main->logfile), $before) =~ /stops at "committed"/ });
 is(shown(q{string_agg(state, '|' ORDER BY state)}), 'prepared|prepared', 'of a dry run nothing is shown when it is over, of the load after it all');
 $watch->ask("SELECT pg_cancel_backend($session->{pid})");
 $session->wait;
