@@ -98,38 +98,50 @@ wait_for_result(RemoteNode *node, TimestampTz end, bool served)
 	}
 }
 
-/* The last result of what has been sent; results before it are good, or else they are the last. */
+/* Gives up the result to the caller. */
+static PGresult *
+take_result(RemoteNode *node)
+{
+	PGresult   *result = node->result;
+
+	node->result = NULL;
+	return result;
+}
+
+/*
+ * The last result of what has been sent; results before it are good, or else they are the last.
+ * It is the node's meanwhile, as an error may end the waiting.
+ */
 static PGresult *
 last_result(RemoteNode *node, TimestampTz end, bool served)
 {
-	PGresult   *last = NULL;
-
+	PQclear(take_result(node));
 	for (;;)
 	{
 		PGresult   *result;
 
 		if (!wait_for_result(node, end, served))
 		{
-			PQclear(last);
+			PQclear(take_result(node));
 			return NULL;
 		}
 		result = PQgetResult(node->conn);
 		if (result == NULL)
-			return last;
-		PQclear(last);
-		last = result;
+			return take_result(node);
+		PQclear(node->result);
+		node->result = result;
 		/* no others come after one that begins a COPY, which nobody has asked for */
-		switch (PQresultStatus(last))
+		switch (PQresultStatus(result))
 		{
 			case PGRES_COPY_IN:
 			case PGRES_COPY_OUT:
 			case PGRES_COPY_BOTH:
-				return last;
+				return take_result(node);
 			default:
 				break;
 		}
 		if (PQstatus(node->conn) == CONNECTION_BAD)
-			return last;
+			return take_result(node);
 	}
 }
 
@@ -503,6 +515,7 @@ node_cancel_all(List *nodes, TimestampTz end)
 static void
 release(RemoteNode *node)
 {
+	PQclear(take_result(node));
 	PQfinish(node->conn);
 	node->conn = NULL;
 	ReleaseExternalFD();

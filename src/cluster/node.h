@@ -21,6 +21,7 @@ typedef struct RemoteNode
 	NodeId		id;
 	char	   *name;			/* of the foreign server, or host:port */
 	PGconn	   *conn;
+	PGresult   *result;			/* while more of them are waited for; NULL: none */
 	char	   *xid;			/* its number for the transaction; NULL: not begun */
 	int			max_prepared;	/* transactions that it can have prepared; then */
 	int			shown;			/* its number in shown.h, of a load's session */

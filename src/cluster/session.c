@@ -377,10 +377,9 @@ tell_of_rows(Session *session)
 
 /* The COPY has ended; the node says how many rows are in the table. */
 static void
-count_rows(Session *session, const PGresult *result)
+count_rows(Session *session, int64 stored)
 {
 	const SessionListener *listener = &session->sessions->listener;
-	int64		stored = strtoi64(PQcmdTuples((PGresult *) result), NULL, 10);
 	int64		missing = session->copy_rows - stored - told_aside(session->aside);
 
 	if (missing < 0 || (missing > 0 && !session->has_filters))
@@ -402,6 +401,7 @@ static bool
 await_end(Session *session)
 {
 	PGresult   *result;
+	int64		stored;
 
 	if (!has_result(session))
 		return false;
@@ -413,8 +413,9 @@ await_end(Session *session)
 	}
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		raise_error(session, result);
-	count_rows(session, result);
+	stored = strtoi64(PQcmdTuples(result), NULL, 10);
 	PQclear(result);
+	count_rows(session, stored);
 	tell_of_rows(session);
 	told_forget(session->aside);
 	forget_places(session);

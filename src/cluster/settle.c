@@ -86,6 +86,7 @@ typedef struct Prepared
 {
 	char	   *gid;
 	char	   *since;
+	TwoPhaseOrigin origin;
 	Outcome		outcome;
 } Prepared;
 
@@ -104,6 +105,7 @@ list_prepared(RemoteNode *node)
 	char	   *prefix = two_phase_prefix();
 	List	   *list = NIL;
 	PGresult   *result;
+	ListCell   *lc;
 
 	PQclear(node_query(node, "SET datestyle = 'ISO, MDY'"));
 	result = node_query_rows(node, psprintf(list_sql, (int) strlen(prefix),
@@ -118,10 +120,16 @@ list_prepared(RemoteNode *node)
 		prepared = palloc(sizeof(Prepared));
 		prepared->gid = pstrdup(PQgetvalue(result, i, 0));
 		prepared->since = pstrdup(PQgetvalue(result, i, 1));
-		prepared->outcome = outcome_of(&origin);
+		prepared->origin = origin;
 		list = lappend(list, prepared);
 	}
 	PQclear(result);
+	foreach(lc, list)
+	{
+		Prepared   *prepared = lfirst(lc);
+
+		prepared->outcome = outcome_of(&prepared->origin);
+	}
 	return list;
 }
 
