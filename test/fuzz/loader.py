@@ -158,6 +158,9 @@ class Fuzzer:
         # the buffered writer meets the key of a row that violates a foreign key before it knows of that
         if first.code == "00000" and second.code == "23505" and "on_duplicate" not in case["options"] and "REFERENCES" in str((case["columns"], case["more"])):
             return None
+        # with on_duplicate the buffered writer never stores such a row, which the direct writer gives its index entries
+        if first.code == "P0001" and second.code == "00000" and "on_duplicate" in case["options"] and "REFERENCES" in str((case["columns"], case["more"])) and "INDEX ON f.t (f.odd(" in str(case["more"]):
+            return None
         if (first.code, first.state, first.rows) != (second.code, second.state, second.rows) or first.counts != second.counts:
             return "as the options say: %s %s\n    buffered: %s %s" % (first, first.state, second, second.state)
         return None
