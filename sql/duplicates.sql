@@ -222,6 +222,8 @@ SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep
 SELECT what FROM duplicates_log ORDER BY n;
 SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep_new"}', 'INSERT INTO duplicates_t VALUES (1, ''stay'')');
 SELECT pg_temp.one('duplicates_t', '{"writer": "direct", "on_duplicate": "keep_new"}', '');
+ALTER TABLE duplicates_t DROP CONSTRAINT duplicates_t_pkey, ADD EXCLUDE (a WITH =);
+SELECT pg_temp.one('duplicates_t', '{"writer": "buffered", "on_duplicate": "keep_new"}', 'INSERT INTO duplicates_t VALUES (1, ''stay'')');
 DROP TABLE duplicates_t, duplicates_log;
 DROP FUNCTION duplicates_see;
 

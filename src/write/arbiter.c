@@ -250,13 +250,16 @@ note_standing(LeafContext *context, Leaf *leaf, const Judge *judge)
 static void
 raise_kept(const Arbiter *arbiter, int judge, Relation rel)
 {
-	const char *name = RelationGetRelationName(arbiter->judges[judge].index);
+	Relation	index = arbiter->judges[judge].index;
+	int			sqlstate;
+	char	   *message = duplicates_message(RelationGetRelid(index), REJECT_DUPLICATE,
+											 BULK_ON_DUPLICATE_KEEP_NEW, NULL, &sqlstate);
 
 	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("duplicate key value violates unique constraint \"%s\"", name),
+			(errcode(sqlstate),
+			 errmsg_internal("%s", message),
 			 errdetail("A trigger keeps the row with this key from being deleted."),
-			 errtableconstraint(rel, name)));
+			 errtableconstraint(rel, RelationGetRelationName(index))));
 }
 
 bool
