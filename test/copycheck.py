@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs copycheck and takes the differences that SPEC.md intends for what they are; then with COPY
+"""Runs copycheck and takes the differences that docs/options.md intends for what they are; then with COPY
 statements that pgbulk runs, which have none.
 
 usage: copycheck.py PATH-OF-COPYCHECK.PY

@@ -14,12 +14,17 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(bulk_server server_init data_file data_dir check_log check_tables
-  wait_for ends_soon percent_of @WORKERS $OF_CITUS $CLIENT_GONE direct has_extension is_sound kill_server
+  wait_for ends_soon percent_of @WORKERS $SEED $OF_CITUS $CLIENT_GONE direct has_extension is_sound kill_server
   orphans how_many load_until foreign_server nothing_left citus_servers within
   libpq_client);
 
 # With how many parallel workers a test of the direct writer is done.
 our @WORKERS = (0, 2);
+
+# Of what a test leaves to chance: the same seed gives the same, as far as other processes do.
+our $SEED = $ENV{PGBULK_TEST_SEED} // time % 1000000;
+srand $SEED;
+note "PGBULK_TEST_SEED=$SEED";
 
 # What check_log lets through beside Citus: that has warnings of its own, and errors without a code, where its servers are lost.
 our $OF_CITUS = qr{^(?!.*(?:PANIC:|TRAP:|leak|resource was not closed))};

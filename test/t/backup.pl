@@ -16,9 +16,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $node = PostgreSQL::Test::Cluster->new('backup');
 server_init($node, has_archiving => 1, allows_streaming => 1);

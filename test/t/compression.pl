@@ -15,9 +15,6 @@ my $node = bulk_server('compression', 'max_wal_size = 1GB');
 
 plan skip_all => 'this server lacks pageinspect' unless has_extension($node, 'pageinspect');
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 # Text that repeats itself now and then, from near and from far.
 sub text

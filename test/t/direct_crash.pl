@@ -15,9 +15,6 @@ use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
 my $crashes = how_many(20, 36);
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $node = bulk_server('direct_crash', 'shared_buffers = 16MB', 'max_wal_size = 256MB',
 	'wal_level = replica', 'max_wal_senders = 0', 'full_page_writes = on');

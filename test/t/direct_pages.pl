@@ -18,9 +18,6 @@ my $node = bulk_server('direct_pages', 'shared_buffers = 4MB', 'temp_buffers = 1
 
 plan skip_all => 'this server lacks pageinspect' unless has_extension($node, 'pageinspect');
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 # Every table has a first column a, of which the file has 0, 1, 2 and so on;
 # COPY goes back to fill pages where rows differ in width.  A tuple's 0x0700 are

@@ -16,9 +16,6 @@ use Time::HiRes qw(sleep time);
 
 my $MB = 1024 * 1024;
 my $crashes = how_many(6, 12);
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $node = bulk_server('index_methods', 'shared_buffers = 32MB', 'max_wal_size = 512MB', 'enable_seqscan = off');
 

@@ -13,9 +13,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $rows = 240000;
 my $node = bulk_server('index_parallel', 'shared_buffers = 32MB', 'max_wal_size = 1GB', 'max_parallel_workers = 8');

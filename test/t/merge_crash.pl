@@ -15,9 +15,6 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $crashes = how_many(8, 24);
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 # how many keys the tables may have, of which half are there before; see use_keys
 my ($keys, $left, $file, $merged);

@@ -16,9 +16,6 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $crashes = how_many(4, 12);
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $node = bulk_server('once', 'max_wal_senders = 0', 'restart_after_crash = off');
 my $folder = data_dir() . '/in';

@@ -21,9 +21,6 @@ if (!has_extension($node, 'injection_points'))
 	$node->stop;
 	plan skip_all => 'the server has no injection points';
 }
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $tall = data_file('tall.csv', 1, join('', map { "$_,1,text of row $_\n" } 2001 .. 6000));
 my $orphan = data_file('orphan.csv', 1, join('', map { "$_," . ($_ % 1000 ? 1 : 99) . ",text of row $_\n" } 2001 .. 6000));

@@ -24,9 +24,6 @@ use Time::HiRes qw(sleep time);
 my $MB = 1024 * 1024;
 my $crashes = how_many(8, 14);
 my $syncs = $ENV{PGBULK_TEST_SYNCS} // ($ENV{PGBULK_TEST_LONG} ? 3 : 0.5);
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 disk_build();
 
 my $row = 0;
@@ -207,7 +204,7 @@ sub random_moments
 
 	foreach my $try (0 .. $n - 1)
 	{
-		my $which = ($seed + $try) % @loads;
+		my $which = ($SEED + $try) % @loads;
 		my ($table, $sql) = @{ $loads[$which] };
 
 		fill($node);
@@ -287,7 +284,7 @@ sub each_sync
 
 	foreach my $i (0 .. $some - 1)
 	{
-		my $which = ($seed + $i) % @loads;
+		my $which = ($SEED + $i) % @loads;
 		my $load = $loads[$which];
 		my $many = 1_000_000;
 

@@ -14,9 +14,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 
 my $node = bulk_server('restore', 'session_preload_libraries = pgbulk', 'pgbulk.create_index = on',
 	'pgbulk.foreign_keys = on', 'pgbulk.copy = exclusive', 'min_parallel_table_scan_size = 0', 'checkpoint_timeout = 30s');

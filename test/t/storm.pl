@@ -16,9 +16,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my $seed = $ENV{PGBULK_TEST_SEED} // time % 1000000;
-srand $seed;
-note "PGBULK_TEST_SEED=$seed";
 my $seconds = $ENV{PGBULK_TEST_STORM} // ($ENV{PGBULK_TEST_LONG} ? 40 : 12);
 my $by_copy = $ENV{PGBULK_TEST_STORM_COPY};
 
