@@ -169,9 +169,9 @@ await_prepare(Part *part)
 }
 
 /*
- * Writes the number of the transaction, or of the subtransaction of a dry run, to the WAL.  After a crash the server would
- * else give it to another one, whose end would be taken for ours.  Returns the end of
- * the record.
+ * Writes the number of the transaction, or of the subtransaction of a dry run, to the WAL.  After
+ * a crash the server would else give it to another one, whose end would be taken for ours.
+ * Returns the end of the record.
  */
 static XLogRecPtr
 log_number(void)
