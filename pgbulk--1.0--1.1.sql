@@ -353,10 +353,12 @@ CREATE TABLE bulk_load_history (
 -- Tables that a restore has not found may have had the same file.
 CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key) WHERE target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid;
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
-CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path);
+CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path, loaded_to, load_id);
 CREATE INDEX bulk_load_history_size ON bulk_load_history (target, size);
 CREATE INDEX bulk_load_history_tail ON bulk_load_history (target, loaded_to) WHERE loaded_to <> size;
 CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE part_of IS NOT NULL;
+CREATE INDEX bulk_load_history_name ON bulk_load_history (target, target_name, unlogged);
+CREATE INDEX bulk_load_history_old ON bulk_load_history (target, finished) WHERE once_key IS NULL AND part_of IS NULL;
 CREATE INDEX bulk_load_history_unlogged ON bulk_load_history (target) WHERE unlogged IS NOT NULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';

@@ -244,6 +244,26 @@ DROP TABLE history_other;
 SELECT count(*) FROM bulk_loads;
 SELECT bulk_load_forget(target) > 0 FROM bulk_load_history LIMIT 1;
 
+-- a load finds what it needs among many rows by index
+CREATE TABLE history_many (a int, b text);
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('history_many', :'f2', '{"once": "tail", "on_error": "ignore", "log_verbosity": "silent"}');
+INSERT INTO bulk_load_history
+SELECT (jsonb_populate_record(h, jsonb_build_object('load_id', i, 'once_key', h.path || i, 'content', md5(i::text)::uuid, 'loaded_to', 0) ||
+	CASE WHEN h.once_key LIKE 'content:%' THEN jsonb_build_object('path', i) ELSE '{}' END)).*
+FROM bulk_load_history h, generate_series(1, 10000) i WHERE target = 'history_many'::regclass;
+ANALYZE bulk_load_history;
+SET pgbulk.history_keep = '1h';
+BEGIN;
+SELECT pg_temp.put('1.csv', E'8,eight\n') AS f1, pg_temp.put('2.csv', E'3,three\nx,four\n5,five\n') AS f2 \gset
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('history_many', :'f2', '{"once": "tail"}');
+SELECT seq_tup_read + idx_tup_fetch < 500 AS few FROM pg_stat_xact_all_tables WHERE relname = 'bulk_load_history';
+COMMIT;
+RESET pgbulk.history_keep;
+SELECT bulk_load_forget('history_many') > 20000 AS many;
+DROP TABLE history_many;
+
 -- misuse
 SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": "yes"}');
 COPY history_new FROM :'f1' WITH (history maybe);

@@ -286,36 +286,51 @@ history_ranges(const History *history)
 
 /*
  * Rows of before: the table's name is what is left of one that is dropped, and it may have become
- * unlogged, or logged; old ones are not kept for ever, but for those without which option once
- * would load their files again.
+ * unlogged, or logged.  There may be a row for each of a million files: whether any is to be
+ * changed is found out by an index, as it hardly ever is.
  */
 static void
-tidy_rows(const History *history, const HistoryTable *table)
+rename_rows(const History *history, const HistoryTable *table)
 {
-	Oid			types[] = {OIDOID, TEXTOID, UUIDOID, TIMESTAMPTZOID};
-	const char *nulls = history->unlogged == (Datum) 0 ? "  n " : NULL;
+	Oid			types[] = {OIDOID, TEXTOID, UUIDOID};
+	const char *nulls = history->unlogged == (Datum) 0 ? "  n" : NULL;
+	const char *other = history->unlogged == (Datum) 0 ? "IS NOT NULL" : "IS NULL";
 	Datum		values[] = {
 		ObjectIdGetDatum(history->target),
 		CStringGetTextDatum(history->target_name),
 		history->unlogged,
-		TimestampTzGetDatum(GetCurrentTimestamp() -
-							(TimestampTz) history_keep * SECS_PER_MINUTE * USECS_PER_SEC)
 	};
 
 	(void) history_table_run(table,
 							 psprintf("UPDATE %s SET target_name = $2, unlogged = $3"
 									  " WHERE target OPERATOR(pg_catalog.=) $1"
-									  " AND (target_name OPERATOR(pg_catalog.<>) $2"
-									  " OR (unlogged IS NULL) OPERATOR(pg_catalog.<>) ($3 IS NULL))",
-									  table->name),
+									  " AND (target_name OPERATOR(pg_catalog.<>) $2 OR unlogged %s)"
+									  " AND ((SELECT pg_catalog.min(target_name) OPERATOR(pg_catalog.<>) $2"
+									  " OR pg_catalog.max(target_name) OPERATOR(pg_catalog.<>) $2"
+									  " FROM %s WHERE target OPERATOR(pg_catalog.=) $1)"
+									  " OR EXISTS (SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND target_name OPERATOR(pg_catalog.=) $2 AND unlogged %s))",
+									  table->name, other, table->name, table->name, other),
 							 3, types, values, nulls, NULL, 0);
-	if (history_keep > 0)
-		(void) history_table_run(table,
-								 psprintf("DELETE FROM %s"
-										  " WHERE target OPERATOR(pg_catalog.=) $1"
-										  " AND finished OPERATOR(pg_catalog.<) $4"
-										  " AND once_key IS NULL AND part_of IS NULL", table->name),
-								 4, types, values, nulls, NULL, 0);
+}
+
+/* Old rows are not kept for ever, but for those without which option once would load files again. */
+static void
+delete_old_rows(const History *history, const HistoryTable *table)
+{
+	Oid			types[] = {OIDOID, TIMESTAMPTZOID};
+	Datum		values[] = {
+		ObjectIdGetDatum(history->target),
+		TimestampTzGetDatum(GetCurrentTimestamp() -
+							(TimestampTz) history_keep * SECS_PER_MINUTE * USECS_PER_SEC)
+	};
+
+	(void) history_table_run(table,
+							 psprintf("DELETE FROM %s"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND finished OPERATOR(pg_catalog.<) $2"
+									  " AND once_key IS NULL AND part_of IS NULL", table->name),
+							 2, types, values, NULL, NULL, 0);
 }
 
 /* That of one of several files. */
@@ -405,7 +420,9 @@ history_write(History *history, const Source *source, const LoadResult *result,
 					 errmsg("file \"%s\" was forgotten while it was loaded", file->path_text)));
 	}
 	/* claims are as old as the load until then */
-	tidy_rows(history, &table);
+	rename_rows(history, &table);
+	if (history_keep > 0)
+		delete_old_rows(history, &table);
 }
 
 /* ---- looking back ---- */
