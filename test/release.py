@@ -200,6 +200,12 @@ def complaints(work):
         (tree / name).write_text("stray")
     if not filecmp.cmp(first, dist(tree, work / "third"), shallow=False):
         yield "an unpacked release makes another zip"
+    # a clone, where git is missing: it alone knows what is somebody's own there
+    (tree / ".git").mkdir()
+    out = subprocess.run([sys.executable, tree / "scripts/dist", "--list"], capture_output=True, text=True,
+                         env={**os.environ, "PATH": str(work / "no programs")})
+    if out.returncode == 0 or out.stdout or "Traceback" in out.stderr or "git is not installed" not in out.stderr:
+        yield f"a clone without git: scripts/dist says {out.stderr or out.stdout!r}"
     if not os.access(tree / "scripts/test", os.X_OK):
         yield "scripts/test cannot be run"
 
