@@ -1,7 +1,8 @@
 # Thousands of loads in one transaction, each below a savepoint that is released or rolled back to: memory, descriptors
 # and files do not grow with their number, and rows are there as the savepoints say.
 #
-# PGBULK_TEST_SAVEPOINTS=n has n of them for the quickest kinds of loads; else 1000, or 2000 where PGBULK_TEST_LONG is set.
+# PGBULK_TEST_SAVEPOINTS=n has n of them for the quickest kinds of loads; else 1000, or 2000 where PGBULK_TEST_LONG is set:
+# of all kinds together 11,150, or 22,300.
 
 use strict;
 use warnings;
