@@ -490,6 +490,7 @@ step() { printf '\n%s%s%s\n' "$BOLD" "$*" "$PLAIN"; }
 # show SQL [SETTING]: a statement, then what it answers.
 show() {
 	printf '%s;\n' "$1" | sed 's/^/  /'
+	# messages are wrapped, and what is wide of the result is cut
 	printf '%s\n%s;\n' "${2:-\pset footer off}" "$1" | psql -Xq 2>&1 |
-		sed 's/^/  /; s/^\(.\{116\}\).\{1,\}/\1.../'
+		sed '/^[A-Z]*:  /!s/^\(.\{114\}\).\{1,\}/\1.../' | fold -s -w 118 | sed 's/^/  /'
 }
