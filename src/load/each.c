@@ -507,14 +507,23 @@ dispose(const Each *each, const char *path, const char *pattern, const FileStamp
 				 errhint("The next call passes the file over, and tries this again.")));
 }
 
-/* Column number of the result row, from 1. */
-static int64
-result_column(int number)
+/* A column of the result row. */
+static Datum
+result_column(const char *name)
 {
 	bool		isnull;
 
-	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number,
-									   &isnull));
+	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
+						 SPI_fnumber(SPI_tuptable->tupdesc, name), &isnull);
+}
+
+static int64
+result_bytes(Jsonb *details, const char *name)
+{
+	JsonbValue *value = find_option(details, name);
+
+	return value == NULL ? 0 :
+		DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(value->val.numeric)));
 }
 
 static void
@@ -570,20 +579,24 @@ static Loaded
 load_and_commit(const Each *each, const char *path, const char *pattern, const ListedFile *listed)
 {
 	Loaded		loaded;
+	Jsonb	   *details;
+	int64		rejected;
 
 	run_load(each, path, pattern);
+	details = DatumGetJsonbP(result_column("details"));
+	rejected = DatumGetInt64(result_column("rows_rejected"));
 	loaded = (Loaded) {
-		.passed_over = result_column(4) > 0,
-		.more = result_column(5) > 0,
-		.unread = result_column(6),
-		.unkept = each->options->reject_table == NULL ? result_column(2) : 0
+		.passed_over = find_option(details, "passed_over") != NULL,
+		.more = find_option(details, "more") != NULL,
+		.unread = result_bytes(details, "bytes_unread"),
+		.unkept = each->options->reject_table == NULL ? rejected : 0
 	};
 	if (listed != NULL)
 		content_check(path, &listed->stamp);
 	if (listed != NULL && !loaded.passed_over && manifest_counts_rows(each->options))
-		check_rows(listed, result_column(3));
-	each->result->rows_loaded += result_column(1);
-	each->result->rows_rejected += result_column(2);
+		check_rows(listed, DatumGetInt64(result_column("rows_read")));
+	each->result->rows_loaded += DatumGetInt64(result_column("rows_loaded"));
+	each->result->rows_rejected += rejected;
 	SPI_freetuptable(SPI_tuptable);
 	/* the rows are to be on disk before their file goes, or what says that it was loaded */
 	if (each->after != AFTER_KEEP)
@@ -662,13 +675,8 @@ each_run(Oid schema, Oid target, const char *path, Jsonb *json, EachResult *resu
 
 	memset(result, 0, sizeof(*result));
 	set_options(&each, json);
-	each.sql = psprintf("SELECT rows_loaded, rows_rejected, rows_read,"
-						" CASE WHEN details OPERATOR(pg_catalog.?) 'passed_over'::pg_catalog.text"
-						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END,"
-						" CASE WHEN details OPERATOR(pg_catalog.?) 'more'::pg_catalog.text"
-						" THEN 1::pg_catalog.int8 ELSE 0::pg_catalog.int8 END,"
-						" COALESCE((details OPERATOR(pg_catalog.->>) 'bytes_unread'::pg_catalog.text)"
-						"::pg_catalog.int8, 0::pg_catalog.int8) FROM %s($1, $2, $3)",
+	/* short, as the context of each error shows it */
+	each.sql = psprintf("SELECT * FROM %s($1, $2, $3)",
 						quote_qualified_identifier(get_namespace_name(schema), "bulk_load"));
 	files = find_files(&each, path);
 	if (each.options->manifest && each.after == AFTER_MOVE)
