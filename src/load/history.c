@@ -314,7 +314,7 @@ rename_rows(const History *history, const HistoryTable *table)
 							 3, types, values, nulls, NULL, 0);
 }
 
-/* Old rows are not kept for ever, but for those without which option once would load files again. */
+/* Old rows are not kept for ever, but for those without which once would load their files again. */
 static void
 delete_old_rows(const History *history, const HistoryTable *table)
 {
