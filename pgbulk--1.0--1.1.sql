@@ -351,7 +351,8 @@ CREATE TABLE bulk_load_history (
   started timestamptz NOT NULL,
   finished timestamptz NOT NULL);
 -- Tables that a restore has not found may have had the same file.
-CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, once_key) WHERE target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid;
+CREATE UNIQUE INDEX bulk_load_history_once ON bulk_load_history (target, path, once_key) WHERE target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid;
+CREATE UNIQUE INDEX bulk_load_history_once_content ON bulk_load_history (target, once_key, extra) NULLS NOT DISTINCT WHERE target OPERATOR(pg_catalog.<>) '0'::pg_catalog.oid AND (once_key OPERATOR(pg_catalog.~~) 'content:%'::pg_catalog.text OR once_key OPERATOR(pg_catalog.~~) 'part:%'::pg_catalog.text);
 CREATE INDEX bulk_load_history_content ON bulk_load_history (target, content);
 CREATE INDEX bulk_load_history_path ON bulk_load_history (target, path, loaded_to, load_id);
 CREATE INDEX bulk_load_history_size ON bulk_load_history (target, size);
@@ -371,7 +372,7 @@ COMMENT ON COLUMN bulk_load_history.size IS 'its bytes on disk; null for what is
 COMMENT ON COLUMN bulk_load_history.modified IS 'when it was last written to';
 COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on disk, of those before loaded_to';
 COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
-COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again; null without option once';
+COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again, of its path, and of a content whatever its path is; null without option once';
 COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
 COMMENT ON COLUMN bulk_load_history.extra IS 'hash of what its path gives its rows by option extra, by which files with the same bytes are others; null: nothing';
 COMMENT ON COLUMN bulk_load_history.unlogged IS 'of an unlogged table: its rows are there for as long as this is in bulk_load_unlogged';

@@ -52,13 +52,6 @@ has_same_rows(const HistoryFile *tried, const HistoryFile *file)
 		(tried->extra != NULL && is_same_key(tried->extra, file->extra));
 }
 
-/* The once_key of some bytes: those of other rows are others. */
-static char *
-with_extra(char *key, const HistoryFile *file)
-{
-	return file->extra == NULL ? key : psprintf("%s:%s", key, history_key_text(file->extra));
-}
-
 const char *
 history_skipped(int64 most)
 {
@@ -210,7 +203,7 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 			.begin_line = tail.begin_lines + 1 + (tail.rows_begin > tail.begin),
 			.end = tail.end
 		};
-		file->once_key = psprintf("tail:" INT64_FORMAT ":%s", tail.begin, file->path_text);
+		file->once_key = psprintf("tail:" INT64_FORMAT, tail.begin);
 		if (history_claim(history, table, file, result, ""))
 			return true;
 	}
@@ -395,8 +388,7 @@ claim_part(const History *history, const HistoryTable *table, HistoryFile *file,
 		file->range = (SourceRange) {
 			.begin = begin,.begin_line = part->begin_lines.lines + 1,.end = part->end
 		};
-		file->once_key = with_extra(psprintf("part:%s:" INT64_FORMAT,
-											 history_key_text(&part->whole), begin), file);
+		file->once_key = psprintf("part:%s:" INT64_FORMAT, history_key_text(&part->whole), begin);
 		if (history_claim(history, table, file, result, ""))
 			return true;
 	}
@@ -459,14 +451,14 @@ claim_file(const History *history, const HistoryTable *table, HistoryFile *file,
 	return claimed;
 }
 
-char *
+const char *
 history_content_key(const HistoryFile *file)
 {
-	return with_extra(psprintf("content:%s", history_key_text(&file->key)), file);
+	return psprintf("content:%s", history_key_text(&file->key));
 }
 
 /* By what a file is known; that of a tail is not known yet, nor that of a file that is unread. */
-static char *
+static const char *
 once_key(const BulkOptions *options, const HistoryFile *file)
 {
 	switch (options->once)
@@ -474,22 +466,24 @@ once_key(const BulkOptions *options, const HistoryFile *file)
 		case BULK_ONCE_CONTENT:
 			return file->unread ? NULL : history_content_key(file);
 		case BULK_ONCE_IMPORT:
-			return psprintf("import:%s:%s", options->import_id, file->path_text);
+			return psprintf("import:%s", options->import_id);
 		default:
-			return psprintf("path:%s", file->path_text);
+			return "path";
 	}
 }
 
 static int
 compare_files(const void *a, const void *b)
 {
-	const HistoryFile *const *left = a;
-	const HistoryFile *const *right = b;
-	int			order = (*left)->once_key == NULL || (*right)->once_key == NULL ?
-		((*left)->once_key == NULL) - ((*right)->once_key == NULL) :
-		strcmp((*left)->once_key, (*right)->once_key);
+	const HistoryFile *left = *(const HistoryFile *const *) a;
+	const HistoryFile *right = *(const HistoryFile *const *) b;
+	int			order = (left->once_key == NULL) - (right->once_key == NULL);
 
-	return order != 0 ? order : (*left > *right) - (*left < *right);
+	if (order == 0 && left->once_key != NULL)
+		order = strcmp(left->once_key, right->once_key);
+	if (order == 0)
+		order = strcmp(left->path_text, right->path_text);
+	return order != 0 ? order : (left > right) - (left < right);
 }
 
 void

@@ -178,7 +178,8 @@ history_update_text(const HistoryTable *table)
 	for (int i = 0; i < NCOLUMNS; i++)
 		appendStringInfo(sql, "%s%s = $%d", i == 0 ? " SET " : ", ", columns[i].name, i + 1);
 	appendStringInfo(sql, " WHERE " ONCE_INDEX_PREDICATE " AND target OPERATOR(pg_catalog.=) $%d"
-					 " AND once_key OPERATOR(pg_catalog.=) $%d", HISTORY_TARGET, HISTORY_ONCE_KEY);
+					 " AND path OPERATOR(pg_catalog.=) $%d AND once_key OPERATOR(pg_catalog.=) $%d",
+					 HISTORY_TARGET, HISTORY_PATH, HISTORY_ONCE_KEY);
 	return sql;
 }
 
@@ -191,13 +192,19 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 
 	if (!history->options->dry_run)
 	{
-		appendStringInfo(sql, " WHERE true%s ON CONFLICT (target, once_key) WHERE " ONCE_INDEX_PREDICATE
-						 " DO NOTHING", where);
+		/* by whichever unique index */
+		appendStringInfo(sql, " WHERE true%s ON CONFLICT DO NOTHING", where);
 		return history_run_row(history, table, file, result, sql->data) == 1;
 	}
+	/* where there is a content of another path, the caller knows */
 	foreach(lc, history->tried)
-		if (strcmp(((const HistoryFile *) lfirst(lc))->once_key, file->once_key) == 0)
+	{
+		const HistoryFile *tried = lfirst(lc);
+
+		if (strcmp(tried->once_key, file->once_key) == 0 &&
+			strcmp(tried->path_text, file->path_text) == 0)
 			return false;
+	}
 	/* all parameters must have a use */
 	resetStringInfo(sql);
 	appendStringInfoString(sql, "SELECT");
@@ -205,7 +212,8 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 		appendStringInfo(sql, "%s$%d", i == 0 ? " " : ", ", i + 1);
 	appendStringInfo(sql, " WHERE true%s AND NOT EXISTS (SELECT FROM %s h"
 					 " WHERE h." ONCE_INDEX_PREDICATE " AND h.target OPERATOR(pg_catalog.=) $%d"
+					 " AND h.path OPERATOR(pg_catalog.=) $%d"
 					 " AND h.once_key OPERATOR(pg_catalog.=) $%d)",
-					 where, table->name, HISTORY_TARGET, HISTORY_ONCE_KEY);
+					 where, table->name, HISTORY_TARGET, HISTORY_PATH, HISTORY_ONCE_KEY);
 	return history_run_row(history, table, file, result, sql->data) == 1;
 }

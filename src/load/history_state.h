@@ -29,7 +29,7 @@ typedef struct HistoryFile
 	SourceRange range;
 	IncompleteRow incomplete;	/* behind that, with option once set to tail; or no bytes */
 	ContentKey *extra;			/* of what its path gives its rows (option extra), or NULL */
-	char	   *once_key;		/* what has been claimed; NULL without option once */
+	const char *once_key;		/* what has been claimed (history_claim); NULL without option once */
 	bool		is_part;		/* a part is loaded: */
 	ContentKey	part_of;		/* the key of all bytes */
 	bool		passed_over;
@@ -85,8 +85,9 @@ extern StringInfo history_insert_text(const HistoryTable *table);
 extern StringInfo history_update_text(const HistoryTable *table);
 
 /*
- * Claims what once_key says; where may exclude what is known otherwise.  False:
- * it has been loaded before, maybe by another session just now.
+ * Claims what once_key says, of the file's path; and of a content, or a part of it, of whatever
+ * path that gives its rows the same values.  where may exclude what is known otherwise.  False: it
+ * has been loaded before, maybe by another session just now.
  */
 extern bool history_claim(const struct History *history, const HistoryTable *table,
 						  const HistoryFile *file, const LoadResult *result, const char *where);
@@ -96,7 +97,7 @@ extern void history_read_file(HistoryFile *file);
 extern void history_stamp_file(HistoryFile *file);
 
 /* What a file is claimed by that is known by its content. */
-extern char *history_content_key(const HistoryFile *file);
+extern const char *history_content_key(const HistoryFile *file);
 
 /*
  * Of files that are to be loaded once by their content: has those unread that no other load can

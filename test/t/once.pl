@@ -63,6 +63,35 @@ foreach my $how ('content', 'path', 'tail')
 	}
 }
 
+# -- the same where the path gives the other's rows other values, or none
+foreach my $how ('true', '{"part": "1kB"}')
+{
+	my ($first, $second) = map { PgBulk::Session->new($node) } 1 .. 2;
+	my $call = sub {
+		my ($pattern, $extra) = @_;
+		return qq(SELECT rows_loaded FROM bulk_load('t', '$folder/$pattern.csv', '{"once": $how, "writer": "buffered", "columns": ["n"], "extra": {"src": "$extra"}}'));
+	};
+
+	foreach my $case ([ [ '*', '$1' ], [ 'o*', '$1' ] ], [ [ '*', '$1' ], [ '*', 'none' ] ], [ [ '*', 'none' ], [ '*', '$1' ] ])
+	{
+		my ($one, $other) = @$case;
+
+		foreach my $end ('COMMIT', 'ROLLBACK')
+		{
+			add_file('one', 10);
+			$first->ask('BEGIN; ' . $call->(@$one));
+			$second->send($call->(@$other));
+			wait_for('the other session', sub {
+				$node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $second->{pid}") eq '1';
+			});
+			$first->ask($end);
+			is($second->wait, $end eq 'COMMIT' ? 0 : 10, "$how, @$other beside @$one: after the other's $end");
+			$node->safe_psql('postgres', "TRUNCATE t; SELECT bulk_load_forget('t')");
+		}
+	}
+	$_->close foreach $first, $second;
+}
+
 # -- large files: one whose size none has is not read before, and others of that size wait; then nobody waits for others' content
 {
 	my $big = data_dir() . '/big';
