@@ -263,6 +263,26 @@ COMMIT;
 RESET pgbulk.history_keep;
 SELECT bulk_load_forget('history_many') > 20000 AS many;
 DROP TABLE history_many;
+-- also of an unlogged table, and after a crash
+CREATE UNLOGGED TABLE history_many (a int, b text);
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true}');
+INSERT INTO bulk_load_history
+SELECT (jsonb_populate_record(h, jsonb_build_object('load_id', i, 'path', i, 'once_key', i, 'content', md5(i::text)::uuid))).*
+FROM bulk_load_history h, generate_series(1, 10000) i WHERE target = 'history_many'::regclass;
+ANALYZE bulk_load_history;
+BEGIN;
+SELECT rows_loaded FROM bulk_load('history_many', pg_temp.put('2.csv', E'9,nine\n'), '{"once": true}');
+SELECT seq_tup_read + idx_tup_fetch < 500 AS few FROM pg_stat_xact_all_tables WHERE relname = 'bulk_load_history';
+COMMIT;
+TRUNCATE history_many, bulk_load_unlogged;
+BEGIN;
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true, "dry_run": true}');
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true}');
+SELECT rows_loaded FROM bulk_load('history_many', :'f1', '{"once": true}');
+SELECT seq_tup_read + idx_tup_fetch < 500 AS few FROM pg_stat_xact_all_tables WHERE relname = 'bulk_load_history';
+COMMIT;
+SELECT bulk_load_forget('history_many') > 10000 AS many;
+DROP TABLE history_many;
 
 -- misuse
 SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": "yes"}');

@@ -295,14 +295,18 @@ rename_rows(const History *history, const HistoryTable *table)
 	Oid			types[] = {OIDOID, TEXTOID, UUIDOID};
 	const char *nulls = history->unlogged == (Datum) 0 ? "  n" : NULL;
 	const char *other = history->unlogged == (Datum) 0 ? "IS NOT NULL" : "IS NULL";
+	const char *unlogged = history->unlogged == (Datum) 0 ? "$3" : "COALESCE(unlogged, $3)";
 	Datum		values[] = {
 		ObjectIdGetDatum(history->target),
 		CStringGetTextDatum(history->target_name),
 		history->unlogged,
 	};
 
+	/* what a crash has taken is gone for ever */
+	if (history->lost && history->unlogged == (Datum) 0)
+		history_release_all(history, table);
 	(void) history_table_run(table,
-							 psprintf("UPDATE %s SET target_name = $2, unlogged = $3"
+							 psprintf("UPDATE %s SET target_name = $2, unlogged = %s"
 									  " WHERE target OPERATOR(pg_catalog.=) $1"
 									  " AND (target_name OPERATOR(pg_catalog.<>) $2 OR unlogged %s)"
 									  " AND ((SELECT pg_catalog.min(target_name) OPERATOR(pg_catalog.<>) $2"
@@ -310,7 +314,7 @@ rename_rows(const History *history, const HistoryTable *table)
 									  " FROM %s WHERE target OPERATOR(pg_catalog.=) $1)"
 									  " OR EXISTS (SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 									  " AND target_name OPERATOR(pg_catalog.=) $2 AND unlogged %s))",
-									  table->name, other, table->name, table->name, other),
+									  table->name, unlogged, other, table->name, table->name, other),
 							 3, types, values, nulls, NULL, 0);
 }
 
@@ -432,9 +436,11 @@ history_options(Oid target, const char *path, const char *pattern, const BulkOpt
 				int64 *unkept, bool *skipped, bool *same_path)
 {
 	char	   *path_text = encoding_path_text(path_tidy(path));
-	const char *same_rows = history_same_rows(path_text,
-											  history_extra_key(options, path, pattern));
 	HistoryTable table = history_table_find();
+	const char *same_rows = psprintf("%s AND %s",
+									 history_same_rows(path_text,
+													   history_extra_key(options, path, pattern)),
+									 history_is_there(&table));
 	Oid			types[] = {OIDOID, UUIDOID, TEXTOID};
 	ContentPart *file = content_part_open(path);
 	Datum		values[3];

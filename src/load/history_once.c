@@ -77,8 +77,9 @@ unless_known(const History *history, const HistoryTable *table, const char *colu
 {
 	return psprintf(" AND NOT EXISTS (SELECT FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $%d"
 					" AND h.%s OPERATOR(pg_catalog.=) $%d AND h.loaded_to IS NOT NULL"
-					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content)%s%s)",
-					table->name, HISTORY_TARGET, column, parameter, no_more_skipped(history), more);
+					" AND (h.part_of IS NULL OR h.part_of OPERATOR(pg_catalog.=) h.content)%s AND %s%s)",
+					table->name, HISTORY_TARGET, column, parameter, no_more_skipped(history),
+					history_is_there(table), more);
 }
 
 /*
@@ -110,10 +111,10 @@ find_known_part(const History *history, const HistoryTable *table, const History
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, once_key OPERATOR(pg_catalog.~~) 'tail:%%'"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1 AND path OPERATOR(pg_catalog.=) $2"
-								   " AND loaded_to IS NOT NULL%s"
+								   " AND loaded_to IS NOT NULL%s AND %s"
 								   " AND (once_key IS NULL OR once_key OPERATOR(pg_catalog.<>) $3)"
 								   " ORDER BY loaded_to DESC, load_id DESC LIMIT 1",
-								   table->name, no_more_skipped(history)),
+								   table->name, no_more_skipped(history), history_is_there(table)),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return 0;
 	*key = history_key(results[1]);
@@ -230,8 +231,8 @@ find_part(const HistoryTable *table, Oid target, const char *column, Oid type, D
 	if (history_table_run(table,
 						  psprintf("SELECT loaded_to, content, part_of FROM %s"
 								   " WHERE target OPERATOR(pg_catalog.=) $1 AND %s OPERATOR(pg_catalog.=) $2"
-								   " AND part_of IS NOT NULL%s ORDER BY %s DESC LIMIT 1",
-								   table->name, column, more, order),
+								   " AND part_of IS NOT NULL AND %s%s ORDER BY %s DESC LIMIT 1",
+								   table->name, column, history_is_there(table), more, order),
 						  2, types, values, NULL, results, lengthof(results)) == 0)
 		return part;
 	part.loaded_to = DatumGetInt64(results[0]);
@@ -335,8 +336,9 @@ is_known(const History *history, const HistoryTable *table, const HistoryFile *f
 		history_table_run(table,
 						  psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
-								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content)%s%s LIMIT 1",
-								   table->name, no_more_skipped(history), same_rows(file)),
+								   " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.=) content)%s AND %s%s LIMIT 1",
+								   table->name, no_more_skipped(history), history_is_there(table),
+								   same_rows(file)),
 						  2, types, values, NULL, NULL, 0) > 0;
 }
 

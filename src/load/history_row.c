@@ -194,6 +194,11 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 	{
 		/* by whichever unique index */
 		appendStringInfo(sql, " WHERE true%s ON CONFLICT DO NOTHING", where);
+		if (history_run_row(history, table, file, result, sql->data) == 1)
+			return true;
+		if (!history->lost)
+			return false;
+		history_release(history, table, file, result);
 		return history_run_row(history, table, file, result, sql->data) == 1;
 	}
 	/* where there is a content of another path, the caller knows */
@@ -213,7 +218,8 @@ history_claim(const History *history, const HistoryTable *table, const HistoryFi
 	appendStringInfo(sql, " WHERE true%s AND NOT EXISTS (SELECT FROM %s h"
 					 " WHERE h." ONCE_INDEX_PREDICATE " AND h.target OPERATOR(pg_catalog.=) $%d"
 					 " AND h.path OPERATOR(pg_catalog.=) $%d"
-					 " AND h.once_key OPERATOR(pg_catalog.=) $%d)",
-					 where, table->name, HISTORY_TARGET, HISTORY_PATH, HISTORY_ONCE_KEY);
+					 " AND h.once_key OPERATOR(pg_catalog.=) $%d AND %s)",
+					 where, table->name, HISTORY_TARGET, HISTORY_PATH, HISTORY_ONCE_KEY,
+					 history_is_there(table));
 	return history_run_row(history, table, file, result, sql->data) == 1;
 }

@@ -81,7 +81,10 @@ unlock(LOCKTAG tag, LOCKMODE mode)
 	(void) LockRelease(&tag, mode, false);
 }
 
-/* Whether a file may have content that is remembered: of its size, or of its tail's or part's. */
+/*
+ * Whether a file may have content that is remembered: of its size, or of its tail's or part's; also
+ * where a crash has taken that, whose claim is still there.
+ */
 static bool
 may_be_known(const History *history, const HistoryTable *table, int64 size)
 {

@@ -44,6 +44,7 @@ struct History				/* history.h */
 	int			nchosen;		/* of them, how many are loaded */
 	HistoryFile *files;
 	Datum		unlogged;		/* of an unlogged table: its column of that name; else 0 */
+	bool		lost;			/* there are rows of what a crash has taken */
 	List	   *tried;			/* of HistoryFile *: claimed by a dry run, and in no table */
 };
 
@@ -52,6 +53,9 @@ struct History				/* history.h */
 #define HISTORY_PATH 6
 #define HISTORY_CONTENT 9
 #define HISTORY_ONCE_KEY 11
+#define HISTORY_PART_OF 12
+#define HISTORY_EXTRA 13
+#define HISTORY_UNLOGGED 14
 
 extern Datum history_uuid(const ContentKey *key);
 extern ContentKey history_key(Datum value);
@@ -110,11 +114,18 @@ extern void history_lock_sizes(struct History *history, const HistoryTable *tabl
 extern void history_check_size(const HistoryFile *file, int64 locked);
 
 /*
- * Of what a crash has taken, no file counts as loaded; sets unlogged, where it takes what is loaded
- * (history_unlogged.c).  Error: with option once 0A000 for a partitioned table of which it would
- * take a part.
+ * Sets lost; and unlogged, where a crash takes what is loaded (history_unlogged.c).  Error: with
+ * option once 0A000 for a partitioned table of which it would take a part.
  */
 extern void history_check_crash(struct History *history, Relation target);
+
+/* A condition on a row: no crash has taken what it tells of; else nothing counts as loaded. */
+extern const char *history_is_there(const HistoryTable *table);
+
+/* Rows of what a crash has taken no longer claim anything: what once_key says, or all of a table. */
+extern void history_release(const struct History *history, const HistoryTable *table,
+							const HistoryFile *file, const LoadResult *result);
+extern void history_release_all(const struct History *history, const HistoryTable *table);
 
 /* Claims the files, or sets passed_over. */
 extern void history_claim_files(struct History *history, const LoadResult *result);

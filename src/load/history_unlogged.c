@@ -6,10 +6,12 @@
  * extension, bulk_load_unlogged.  Loads of unlogged tables note its id in their rows of the
  * history, or add one where there is none.  Where the id of a row is gone, what was loaded is.
  *
- * Sessions that find none at the same time add one each: none waits for the end of another's load.
+ * None waits for the end of another's load: sessions that find no id at the same time add one each,
+ * and rows of what is gone are changed when their own file is claimed, and else passed by.
  *
- * Price: two look-ups for each load that is remembered, of a partitioned table one for each of its
- * partitions.  Trap: what becomes of a table whose persistence is changed is known when it is
+ * Price: two look-ups for each load that is remembered, one of them for each id that rows of the
+ * table have, of a partitioned table one for each of its partitions, and with each row that is found
+ * one for its id.  Trap: what becomes of a table whose persistence is changed is known when it is
  * loaded the next time, and not to a crash before that.
  */
 #include "postgres.h"
@@ -22,6 +24,9 @@
 #include "load/history_state.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+
+/* What becomes of a row of what is gone. */
+#define RELEASE "once_key = NULL, loaded_to = NULL, part_of = NULL, unlogged = "
 
 static void
 refuse_both(Relation target, Oid unlogged, Oid logged)
@@ -77,20 +82,75 @@ find_id(const HistoryTable *table)
 	return id;
 }
 
+/* Whether there are rows of what is gone: of a million with few different ids, few are read. */
+static bool
+has_lost(const History *history, const HistoryTable *table)
+{
+	Oid			types[] = {OIDOID};
+	Datum		values[] = {ObjectIdGetDatum(history->target)};
+
+	return history_table_run(table,
+							 psprintf("WITH RECURSIVE ids AS ("
+									  "(SELECT unlogged FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND unlogged IS NOT NULL ORDER BY unlogged LIMIT 1)"
+									  " UNION ALL "
+									  "SELECT (SELECT h.unlogged FROM %s h WHERE h.target OPERATOR(pg_catalog.=) $1"
+									  " AND h.unlogged OPERATOR(pg_catalog.>) ids.unlogged"
+									  " ORDER BY h.unlogged LIMIT 1)"
+									  " FROM ids WHERE ids.unlogged IS NOT NULL)"
+									  " SELECT FROM ids WHERE NOT %s LIMIT 1",
+									  table->name, table->name, history_is_there(table)),
+							 1, types, values, NULL, NULL, 0) > 0;
+}
+
+const char *
+history_is_there(const HistoryTable *table)
+{
+	return psprintf("(unlogged IS NULL"
+					" OR EXISTS (SELECT FROM %s u WHERE u.id OPERATOR(pg_catalog.=) unlogged))",
+					table->unlogged_name);
+}
+
 void
 history_check_crash(History *history, Relation target)
 {
 	HistoryTable table = history_table_find();
+
+	history->lost = has_lost(history, &table);
+	if (is_unlogged(history->options, target) && !history->options->dry_run)
+		history->unlogged = find_id(&table);
+}
+
+void
+history_release(const History *history, const HistoryTable *table, const HistoryFile *file,
+				const LoadResult *result)
+{
+	bool		by_content = history->options->once == BULK_ONCE_CONTENT ||
+		history->options->once == BULK_ONCE_PART;
+	const char *same = psprintf("path OPERATOR(pg_catalog.=) $%d", HISTORY_PATH);
+
+	if (by_content)
+		same = psprintf("(%s OR extra OPERATOR(pg_catalog.=) $%d OR (extra IS NULL AND $%d IS NULL))"
+						" AND %s OPERATOR(pg_catalog.=) $%d",
+						same, HISTORY_EXTRA, HISTORY_EXTRA,
+						file->is_part ? "part_of" : "content",
+						file->is_part ? HISTORY_PART_OF : HISTORY_CONTENT);
+	(void) history_run_row(history, table, file, result,
+						   psprintf("UPDATE %s SET " RELEASE "$%d WHERE target OPERATOR(pg_catalog.=) $%d"
+									" AND once_key OPERATOR(pg_catalog.=) $%d AND %s AND NOT %s",
+									table->name, HISTORY_UNLOGGED, HISTORY_TARGET, HISTORY_ONCE_KEY,
+									same, history_is_there(table)));
+}
+
+void
+history_release_all(const History *history, const HistoryTable *table)
+{
 	Oid			types[] = {OIDOID};
 	Datum		values[] = {ObjectIdGetDatum(history->target)};
 
-	(void) history_table_run(&table,
-							 psprintf("UPDATE %s h"
-									  " SET once_key = NULL, loaded_to = NULL, part_of = NULL, unlogged = NULL"
-									  " WHERE target OPERATOR(pg_catalog.=) $1 AND unlogged IS NOT NULL"
-									  " AND NOT EXISTS (SELECT FROM %s u WHERE u.id OPERATOR(pg_catalog.=) h.unlogged)",
-									  table.name, table.unlogged_name),
+	(void) history_table_run(table,
+							 psprintf("UPDATE %s SET " RELEASE "NULL WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND unlogged IS NOT NULL AND NOT %s",
+									  table->name, history_is_there(table)),
 							 1, types, values, NULL, NULL, 0);
-	if (is_unlogged(history->options, target) && !history->options->dry_run)
-		history->unlogged = find_id(&table);
 }

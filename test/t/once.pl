@@ -304,6 +304,20 @@ $node->restart;
 is($node->safe_psql('postgres', $unlogged), 0, 'which are known after a clean restart');
 kill_server($node);
 $node->start;
+{
+	my ($first, $second) = map { PgBulk::Session->new($node) } 1 .. 2;
+	my ($one, $other) = map { $unlogged =~ s/f\*/$_/r =~ s/"once": true/"once": true, "writer": "buffered"/r } 'f1', 'f2';
+
+	$second->ask("SET lock_timeout = '10s'");
+	cmp_ok($first->ask("BEGIN; $one"), '>', 0, 'after a crash, too,');
+	cmp_ok($second->ask($other), '>', 0, 'nor does another load');
+	$second->send($one);
+	wait_for('the other session', sub { $node->safe_psql('postgres', "SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $second->{pid}") eq '1' });
+	$first->ask('ROLLBACK');
+	cmp_ok($second->wait, '>', 0, 'unless it is of the same file');
+	$second->ask("TRUNCATE unlogged; SELECT bulk_load_forget('unlogged', '$folder/' || f || '.csv') FROM unnest(ARRAY['f1', 'f2']) f");
+	$_->close foreach $first, $second;
+}
 is($node->safe_psql('postgres', $unlogged), $present, 'and are loaded again after a crash');
 is($node->safe_psql('postgres', $unlogged), 0, 'once');
 is($node->safe_psql('postgres', $load), 0, 'those of other tables are not');
