@@ -361,6 +361,8 @@ CREATE INDEX bulk_load_history_part ON bulk_load_history (target, part_of) WHERE
 CREATE INDEX bulk_load_history_name ON bulk_load_history (target, target_name, unlogged);
 CREATE INDEX bulk_load_history_old ON bulk_load_history (target, finished) WHERE once_key IS NULL AND part_of IS NULL;
 CREATE INDEX bulk_load_history_unlogged ON bulk_load_history (target, unlogged) WHERE unlogged IS NOT NULL;
+-- It has no key, and a publication of all tables has it, too.
+ALTER TABLE bulk_load_history REPLICA IDENTITY FULL;
 COMMENT ON TABLE bulk_load_history IS 'what has been loaded: a row for each load and file';
 COMMENT ON COLUMN bulk_load_history.load_id IS 'number of the load, as in reject tables';
 COMMENT ON COLUMN bulk_load_history.target IS 'the table; 0 after a restore without it';

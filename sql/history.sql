@@ -284,6 +284,21 @@ COMMIT;
 SELECT bulk_load_forget('history_many') > 10000 AS many;
 DROP TABLE history_many;
 
+-- a publication of all tables
+SET client_min_messages = error;
+CREATE PUBLICATION regress_history FOR ALL TABLES;
+RESET client_min_messages;
+CREATE TABLE history_p (a int, b text);
+CREATE UNLOGGED TABLE history_pu (a int, b text);
+SELECT rows_loaded FROM bulk_load('history_p', :'f1', '{"once": "path"}');
+SELECT rows_loaded FROM bulk_load('history_p', :'f1', '{"history": true}');
+SELECT rows_loaded FROM bulk_load('history_pu', :'f1', '{"once": "path"}');
+TRUNCATE history_pu, bulk_load_unlogged;
+SELECT rows_loaded FROM bulk_load('history_pu', :'f1', '{"once": "path"}');
+SELECT bulk_load_forget('history_p'), bulk_load_forget('history_pu');
+DROP PUBLICATION regress_history;
+DROP TABLE history_p, history_pu;
+
 -- misuse
 SELECT rows_loaded FROM bulk_load('history_new', :'f1', '{"history": "yes"}');
 COPY history_new FROM :'f1' WITH (history maybe);
