@@ -157,6 +157,25 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"c
 SELECT f FROM unnest(ARRAY['.', 'done']) d, pg_ls_dir('/proc/self/cwd/pgbulk_manifest/' || d) f WHERE f LIKE 'bad_';
 SELECT count(*) FROM manifest_bad;
 RESET log_min_messages;
+-- bad rows of what led up to the file count: before it grew and got another name, or was mended behind a part
+SELECT pg_temp.put('grows1', E'100,a\nx,b\n'), pg_temp.put('grows2', E'200,a\nx,b\n');
+SELECT rows_rejected FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/grows1', '{"columns": ["a", "b"], "once": "tail", "on_error": "ignore"}');
+SELECT rows_rejected FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/grows2', '{"columns": ["a", "b"], "once": true, "on_error": "ignore"}');
+SELECT pg_temp.put('grows1', E'100,a\nx,b\n101,c\n'), pg_temp.put('grows2', E'200,a\nx,b\n201,c\n');
+SELECT sum(rows_loaded) FROM unnest(ARRAY['grows1', 'grows2']) f, bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/' || f, '{"columns": ["a", "b"], "once": "tail"}');
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && mv grows1 grown1 && mv grows2 grown2';
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/grown?', '{"columns": ["a", "b"], "after": "delete"}');
+SELECT pg_temp.put('part', E'300,a\nx,b\n301,c\n302,d\n303,e\n');
+SELECT rows_rejected FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/part', '{"columns": ["a", "b"], "once": {"part": 2}, "on_error": "ignore"}');
+COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; cd pgbulk_manifest && mv part mended';
+SELECT rows_loaded FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"columns": ["a", "b"], "once": {"part": 2}}');
+SELECT pg_temp.put('mended', E'300,a\nx,b\n301,c\n302,d\n304,e\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"columns": ["a", "b"], "commit_every": 2, "after": "delete"}');
+-- other files of that name do not
+SELECT pg_temp.put('mended', E'400,a\n4,b\n401,c\n402,d\n404,e\n');
+CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"columns": ["a", "b"], "commit_every": 2, "after": "delete"}');
+SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f ~ '^(grow|mended)' ORDER BY f;
+DELETE FROM manifest_t WHERE a >= 100;
 -- equal files whose path gives their rows other values go when each is loaded, with the bad rows of each
 SET log_min_messages = error;
 SELECT pg_temp.put('day1', E'60,sixty\nx,bad\n'), pg_temp.put('day2', E'60,sixty\nx,bad\n');

@@ -17,6 +17,7 @@
 #include "stream/path.h"
 #include "table/statement.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -431,6 +432,83 @@ history_write(History *history, const Source *source, const LoadResult *result,
 
 /* ---- looking back ---- */
 
+/* A condition on a row: its bad rows are nowhere but in their file. */
+#define NOT_KEPT \
+	"options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL" \
+	" AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL"
+
+static Datum *
+array_elements(Datum array, Oid type, int *n)
+{
+	int16		length;
+	bool		by_value;
+	char		align;
+	Datum	   *elements;
+
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	deconstruct_array(DatumGetArrayTypeP(array), type, length, by_value, align, &elements, NULL, n);
+	return elements;
+}
+
+/*
+ * How many rows were rejected, and not kept, of what led up to a file that has grown since, or been
+ * mended behind its first parts.  By index rows are found that have a path of its own rows, or are
+ * of a file that had one in part; those count whose bytes are its first.
+ */
+static int64
+count_unkept_before(Oid target, const HistoryTable *table, const char *path, ContentPart *file,
+					Datum path_text)
+{
+	Oid			types[] = {OIDOID, UUIDOID, TEXTOID, INT8OID};
+	Datum		values[] = {
+		ObjectIdGetDatum(target), history_uuid(&file->whole), path_text,
+		Int64GetDatum(file->stamp.size)
+	};
+	Datum		results[3];
+	Datum	   *ends;
+	Datum	   *keys;
+	Datum	   *rejected;
+	int			n;
+	int64		unkept = 0;
+
+	(void) history_table_run(table,
+							 psprintf("WITH names AS (SELECT ARRAY(SELECT path FROM %s"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2)"
+									  " UNION ALL SELECT $3) AS paths),"
+									  " parts AS (SELECT ARRAY(SELECT DISTINCT part_of FROM %s"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND path OPERATOR(pg_catalog.=) ANY ((SELECT paths FROM names)::pg_catalog.text[])"
+									  " AND loaded_to OPERATOR(pg_catalog.<) $4 AND part_of IS NOT NULL) AS keys)"
+									  " SELECT pg_catalog.array_agg(loaded_to), pg_catalog.array_agg(content),"
+									  " pg_catalog.array_agg(rows_rejected)"
+									  " FROM (SELECT loaded_to, content, rows_rejected FROM %s"
+									  " WHERE target OPERATOR(pg_catalog.=) $1"
+									  " AND (path OPERATOR(pg_catalog.=) ANY ((SELECT paths FROM names)::pg_catalog.text[])"
+									  " OR part_of OPERATOR(pg_catalog.=) ANY ((SELECT keys FROM parts)::pg_catalog.uuid[]))"
+									  " AND loaded_to OPERATOR(pg_catalog.<) $4"
+									  " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.<>) $2)"
+									  " AND rows_rejected OPERATOR(pg_catalog.>) '0'::pg_catalog.int8 AND " NOT_KEPT
+									  " ORDER BY loaded_to) starts",
+									  table->name, table->name, table->name),
+							 4, types, values, NULL, results, lengthof(results));
+	if (results[0] == (Datum) 0)
+		return 0;
+	ends = array_elements(results[0], INT8OID, &n);
+	keys = array_elements(results[1], UUIDOID, &n);
+	rejected = array_elements(results[2], INT8OID, &n);
+	for (int i = 0; i < n; i++)
+	{
+		ContentKey	key = history_key(keys[i]);
+		ContentKey	start = content_part_seek(file, path, DatumGetInt64(ends[i]),
+											  file->begin_lines.eol);
+
+		if (start.high == key.high && start.low == key.low)
+			unkept += DatumGetInt64(rejected[i]);
+	}
+	return unkept;
+}
+
 const BulkOptions *
 history_options(Oid target, const char *path, const char *pattern, const BulkOptions *options,
 				int64 *unkept, bool *skipped, bool *same_path)
@@ -453,14 +531,12 @@ history_options(Oid target, const char *path, const char *pattern, const BulkOpt
 	values[0] = ObjectIdGetDatum(target);
 	values[1] = history_uuid(&file->whole);
 	values[2] = CStringGetTextDatum(path_text);
-	/* with its parts, and what was loaded while it grew */
+	/* with its parts */
 	if (history_table_run(&table,
 						  psprintf("SELECT options, (SELECT COALESCE(pg_catalog.sum(rows_rejected), 0)::pg_catalog.int8"
 								   " FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
-								   "%s AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2"
-								   " OR (path OPERATOR(pg_catalog.=) $3 AND once_key OPERATOR(pg_catalog.~~) 'tail:%%'))"
-								   " AND options OPERATOR(pg_catalog.->>) 'reject_table'::pg_catalog.text IS NULL"
-								   " AND options OPERATOR(pg_catalog.->>) 'reject_file'::pg_catalog.text IS NULL),"
+								   "%s AND (content OPERATOR(pg_catalog.=) $2 OR part_of OPERATOR(pg_catalog.=) $2)"
+								   " AND " NOT_KEPT "),"
 								   " path OPERATOR(pg_catalog.=) $3,"
 								   " NOT EXISTS (SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   "%s AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL AND %s)"
@@ -471,7 +547,8 @@ history_options(Oid target, const char *path, const char *pattern, const BulkOpt
 								   history_skipped(options->skip), table.name, same_rows),
 						  3, types, values, NULL, results, lengthof(results)) == 0)
 		return NULL;
-	*unkept = DatumGetInt64(results[1]);
+	*unkept = DatumGetInt64(results[1]) +
+		count_unkept_before(target, &table, path, file, values[2]);
 	*same_path = DatumGetBool(results[2]);
 	*skipped = DatumGetBool(results[3]);
 	return options_parse(DatumGetJsonbP(results[0]));
