@@ -74,6 +74,11 @@ SELECT pg_temp.try(E'1;one\n2;two\n', '{"transform": "transform_plpgsql", "delim
 SELECT pg_temp.try(E'1;Doe, John, Dr\n2;Roe, Jane, Dr\n', '{"transform": "transform_plpgsql", "delimiter": "auto", "extra_columns": "ignore"}');
 SELECT pg_temp.try(E'1;a;b;c\n2;d;e;f\n', '{"transform": "transform_plpgsql", "delimiter": "auto"}');
 SELECT pg_temp.try(E'1,a;b\n2,c;d\n', '{"transform": "transform_plpgsql", "delimiter": "auto"}');
+-- arguments with defaults may lack fields; a delimiter that gives all of them comes first
+SELECT pg_temp.try(E'1;one\n2;two\n', '{"transform": "transform_sql", "delimiter": "auto"}');
+SELECT pg_temp.try(E'1;one;2024-01-02\n2;two\n3;three\n', '{"transform": "transform_sql", "delimiter": "auto"}');
+SELECT pg_temp.try(E'1;a,b;2024-01-02\n2;c,d;2024-01-02\n', '{"transform": "transform_sql", "delimiter": "auto"}');
+SELECT pg_temp.try(E'1\n2\n', '{"transform": "transform_sql", "delimiter": "auto"}');
 -- indexes, keys and checks see the rows that are made
 ALTER TABLE transform_t ADD PRIMARY KEY (id), ADD CHECK (t <> '<no>');
 SELECT pg_temp.try(E'1,one\n1,two\n', '{"transform": "transform_plpgsql"}');

@@ -42,6 +42,8 @@ typedef struct Detector
 {
 	const BulkOptions *options;
 	Target	   *target;
+	int			required;		/* of its fields; the arguments behind them have defaults */
+	int			least;			/* how many fields a line must have */
 	Guard		guard;
 	SheetSpace *space;
 
@@ -118,7 +120,7 @@ read_lines(Detector *detector, const char *delimiter)
 			   detector);
 }
 
-/* Whether most lines, or all, have as many fields as there are columns. */
+/* Whether most lines, or all, have as many fields as are wanted. */
 static bool
 are_fitting(const Detector *detector, bool all)
 {
@@ -126,10 +128,14 @@ are_fitting(const Detector *detector, bool all)
 	int			other = 0;
 
 	for (int i = 0; i < detector->nlines; i++)
-		if (detector->lines[i].nfields == detector->target->nfields)
+	{
+		int			n = detector->lines[i].nfields;
+
+		if (n >= detector->least && n <= detector->target->nfields)
 			fit++;
-		else if (detector->lines[i].nfields > 0)
+		else if (n > 0)
 			other++;
+	}
 	return all ? other == 0 : fit > other;
 }
 
@@ -235,7 +241,23 @@ check_others(Detector *detector, const char *found)
 	read_lines(detector, found);
 }
 
-/* The delimiter by which all lines have as many fields as there are columns. */
+static void
+refuse_all(const Detector *detector)
+{
+	int			most = detector->target->nfields;
+
+	refuse_delimiter(detector,
+					 detector->options->transform == NULL ?
+					 psprintf("No delimiter splits the lines into as many fields as there are columns, %d.",
+							  most) :
+					 detector->least < most ?
+					 psprintf("No delimiter splits the lines into as many fields as the function takes, %d to %d.",
+							  detector->least, most) :
+					 psprintf("No delimiter splits the lines into as many fields as the function has arguments, %d.",
+							  most));
+}
+
+/* The delimiter by which all lines have as many fields as are wanted, or NULL. */
 static const char *
 find_fitting(Detector *detector)
 {
@@ -251,12 +273,25 @@ find_fitting(Detector *detector)
 							 psprintf("It may be \"%s\" or \"%s\".", found, trial_delimiters[i]));
 		found = trial_delimiters[i];
 	}
+	return found;
+}
+
+/* The same, or the one that is guessed if by it most lines have; what has all fields comes first. */
+static const char *
+choose_fitting(Detector *detector, const char *guessed)
+{
+	const char *found = are_fitting(detector, false) ? guessed : find_fitting(detector);
+	/* any delimiter that does not occur makes one field of a line */
+	int			least = Max(detector->required, 2);
+
+	if (found == NULL && least < detector->least)
+	{
+		detector->least = least;
+		read_lines(detector, guessed);
+		found = are_fitting(detector, false) ? guessed : find_fitting(detector);
+	}
 	if (found == NULL)
-		refuse_delimiter(detector,
-						 psprintf("No delimiter splits the lines into as many fields as %s, %d.",
-								  detector->options->transform != NULL ?
-								  "the function has arguments" : "there are columns",
-								  detector->target->nfields));
+		refuse_all(detector);
 	return found;
 }
 
@@ -266,6 +301,7 @@ find_delimiter(Detector *detector)
 {
 	const char *found;
 
+	detector->least = detector->target->nfields;
 	read_lines(detector, NULL);
 	found = pstrdup(detector->dialect.separator);
 	if (detector->options->header == BULK_HEADER_MAP)
@@ -280,8 +316,7 @@ find_delimiter(Detector *detector)
 	}
 	if (has_names(detector))
 		return found;
-	if (!are_fitting(detector, false))
-		found = find_fitting(detector);
+	found = choose_fitting(detector, found);
 	if (detector->target->nfields > 1)
 		check_others(detector, found);
 	return found;
@@ -570,10 +605,14 @@ open_columns(Detector *detector, Oid relid)
 			!target_is_extra(detector->target, i + 1))
 			names = lappend(names, NameStr(TupleDescAttr(desc, i)->attname));
 	target_set_columns(detector->target, names);
+	detector->required = detector->target->nfields;
 	if (transform != NULL)
-		target_set_arguments(detector->target,
-							 transform_arguments(transform_open(transform,
-																detector->target->rel)));
+	{
+		Transform  *function = transform_open(transform, detector->target->rel);
+
+		target_set_arguments(detector->target, transform_arguments(function));
+		detector->required = transform_required(function);
+	}
 }
 
 BulkOptions *
