@@ -55,6 +55,18 @@ SELECT * FROM pg_temp.try(E'# a comment\n1,a,,1\n# another one, with a comma\n')
 SELECT * FROM pg_temp.try(E'1,a,,1\n2,b,,2\r\n3,c,,3\n');
 SELECT * FROM pg_temp.try(E'1,5" disk,,1\n2,6" disk,,2\n');
 
+-- quotes that are not closed are no matter of other rows, ...
+SELECT * FROM pg_temp.try(E'1,a,,1\n2,b,\n3,"c\n');
+SELECT rows_loaded FROM bulk_load('diagnosis_t', pg_temp.put('in', E'1,a,,1\n2,b,\n3,"c\n'));
+SELECT * FROM pg_temp.try(E'1,x"a,,1\n2,"c\nd",,2\n3,x"b,,3\n4,"c\nd",,4\n5,caf\u00e9,,5\n', '{"encoding": "UTF8"}', 'WIN1252');
+-- ... unless with a remedy they would join rows for good
+SELECT * FROM pg_temp.try(E'1,x"a,,1\n2,"c\nd",,2\n3,b,\n');
+CREATE TABLE diagnosis_q (a text, b text, c text);
+SELECT rows_loaded FROM bulk_load('diagnosis_q', pg_temp.put('in', E'"1",b,c,d\n2,b,x"y\n"c, d",e,f\n"g\nh",i,j\n'), '{"on_error": "ignore"}');
+SELECT rows_loaded FROM bulk_load('diagnosis_q', pg_temp.put('in', E'1,b,c,d\n2,b,x"y\n3,b,c\n4,z"w,d\n5,b,c\n'), '{"on_error": "ignore"}');
+SELECT rows_loaded FROM bulk_load('diagnosis_q', pg_temp.put('in', E'1,b,c,d\n2,b,x"y\n3,b,c\n4,z"w,d\n5,b,c\n'));
+SELECT rows_loaded FROM bulk_load('diagnosis_q', pg_temp.put('in', E'1,b,c,d\n2,b,x"y\n3,b,c\n4,z"w,d\n5,b,c\n'), '{"extra_columns": "ignore"}');
+
 -- encodings
 SELECT * FROM pg_temp.try(E'1,caf\u00e9,,1\n2,x,,2\n3,\u20ac,,3\n', '{"encoding": "UTF8"}', 'WIN1252');
 
@@ -101,6 +113,6 @@ SELECT * FROM pg_temp.try(E'N/A,a\n1,b,c\n2\n3;d\n', '{"transform": "diagnosis_f
 DROP FUNCTION diagnosis_f;
 
 SELECT count(*) FROM diagnosis_t;
-DROP TABLE diagnosis_t, diagnosis_ts, diagnosis_nn, diagnosis_b, diagnosis_s, diagnosis_p;
+DROP TABLE diagnosis_t, diagnosis_ts, diagnosis_nn, diagnosis_b, diagnosis_q, diagnosis_s, diagnosis_p;
 DROP DOMAIN diagnosis_d;
 COPY (SELECT 1) TO PROGRAM 'cat > pgbulk_diagnosis_gone; rm -f pgbulk_diagnosis_*';

@@ -67,6 +67,15 @@ SELECT pg_temp.load('workers_t', '{"workers": 2, "on_error": "ignore", "reject_l
 SELECT count(*) FROM workers_t;
 DROP TABLE workers_t, workers_rejects;
 
+-- the same HINTs, with rows that only the backend takes, as quotes in them are not closed
+CREATE TABLE workers_t (a int, b text, c int);
+COPY (SELECT line FROM generate_series(1, 20000) i, LATERAL (VALUES (CASE WHEN i % 50 > 0 THEN i || ',"b",1' ELSE i || ',"b' END), (CASE WHEN i % 50 = 0 THEN 'd",1' END),
+	(CASE i % 4000 WHEN 1 THEN i || ',x"b,1' WHEN 100 THEN i || E',caf\u00e9,1' END)) v (line) WHERE line IS NOT NULL)
+	TO '/proc/self/cwd/pgbulk_workers_quotes' WITH (DELIMITER '|', ENCODING 'LATIN1');
+SELECT rows_loaded FROM bulk_load('workers_t', '/proc/self/cwd/pgbulk_workers_quotes', '{"workers": 0, "on_error": "ignore", "encoding": "UTF8"}');
+SELECT rows_loaded, workers > 0 AS workers FROM bulk_load('workers_t', '/proc/self/cwd/pgbulk_workers_quotes', '{"workers": 2, "on_error": "ignore", "encoding": "UTF8"}');
+DROP TABLE workers_t;
+
 -- an error that is not a row's ends the load, in whichever process
 CREATE DOMAIN workers_document AS jsonb;
 CREATE TABLE workers_big (a int, j workers_document, s text);

@@ -377,7 +377,7 @@ static char *
 continue_from(Search *search, const char *begun)
 {
 	return diagnosis_search_from(search, pstrdup(begun)) &&
-		!diagnosis_are_quotes_stray(search) ? search->candidate : NULL;
+		diagnosis_doubt_quotes(search) == QUOTES_FINE ? search->candidate : NULL;
 }
 
 static void

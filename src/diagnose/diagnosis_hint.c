@@ -137,26 +137,74 @@ count_stray(const TrialOutcome *outcomes, int n, bool unclosed)
 	return found;
 }
 
-/*
- * Whether quotes within fields may join several rows into one, which can then
- * be read.  A quote pair within a row matters only if rows are split
- * differently; a single unclosed quote has no partner, but if rows may be short
- * it swallows all that follow.
- */
-bool
-diagnosis_are_quotes_stray(Search *search)
+/* Whether the options that were found split rows as those of the load do. */
+static bool
+splits_alike(const Search *search)
 {
 	const BulkOptions *before = search->diagnosis->options;
 	const BulkOptions *now = search->options;
-	bool		same = before->quote == now->quote && before->escape == now->escape &&
+
+	return before->quote == now->quote && before->escape == now->escape &&
 		now->delimiter != NULL && strcmp(before->delimiter, now->delimiter) == 0;
+}
+
+/* Whether rows that a quote had joined may become a good one, instead of being cut. */
+static bool
+may_join_again(const Search *search)
+{
+	const BulkOptions *before = search->diagnosis->options;
+	const BulkOptions *now = search->options;
+	int			cured = READER_JOINED_FULL;
+
+	if (now->missing != before->missing)
+		cured |= READER_JOINED_SHORT;
+	if (now->ignore_extra && !before->ignore_extra)
+		cured |= READER_JOINED_LONG;
+	return (search->diagnosis->joined & cured) != 0;
+}
+
+/* Whether some row with an unclosed quote is good, as it has others in it. */
+static bool
+has_joined(const TrialOutcome *outcomes, int n, const TrialOutcome *before)
+{
+	for (int i = 0; i < n; i++)
+		if (outcomes[i].unclosed && outcomes[i].good && (before == NULL || !before[i].good))
+			return true;
+	return false;
+}
+
+/*
+ * Whether quotes within fields may join several rows into one, which can then be read.  A quote
+ * pair within a row matters only if rows are split differently.
+ */
+static bool
+may_join(Search *search, bool alike)
+{
 	const Trial *trial = &search->witnesses;
 	TrialOutcome *outcomes = palloc(sizeof(TrialOutcome) * Max(trial->nrows, 1));
-	int			few = same && now->missing == before->missing ? 1 : 0;
 
-	return count_stray(search->outcomes, search->samples.nrows, same) > few ||
-		(trial_run(trial, search->candidate, outcomes) &&
-		 count_stray(outcomes, trial->nrows, same) > few);
+	if (alike && !search->diagnosis->ends_load)
+		return may_join_again(search);
+	if (alike && has_joined(search->outcomes, search->samples.nrows, NULL))
+		return true;
+	return trial_run(trial, search->candidate, outcomes) &&
+		(alike ? has_joined(outcomes, trial->nrows, search->witnessed) :
+		 count_stray(outcomes, trial->nrows, false) > 0);
+}
+
+QuoteDoubt
+diagnosis_doubt_quotes(Search *search)
+{
+	bool		alike = splits_alike(search);
+	bool		joins = may_join(search, alike);
+	/* a single unclosed quote has no partner */
+	int			few = alike && !joins ? 1 : 0;
+	/* the row that ends the load is the only one that is shown */
+	int			shown = search->diagnosis->ends_load ? 1 : search->samples.nrows;
+
+	if (count_stray(search->outcomes, shown, alike) > few)
+		return QUOTES_STRAY;
+	return joins ? QUOTES_STRAY_ELSEWHERE : QUOTES_FINE;
 }
 
 /* Without what bulk_load_retry refuses: stored rows have no header line. */
@@ -189,8 +237,15 @@ diagnosis_form_hint(Search *search)
 		(search->options->missing != search->diagnosis->options->missing ||
 		 search->options->ignore_extra != search->diagnosis->options->ignore_extra))
 		return NULL;
-	if (diagnosis_are_quotes_stray(search))
-		return "Check the options \"quote\" and \"escape\": quotes occur within fields, or are not closed.";
+	switch (diagnosis_doubt_quotes(search))
+	{
+		case QUOTES_FINE:
+			break;
+		case QUOTES_STRAY:
+			return "Check the options \"quote\" and \"escape\": quotes occur within fields, or are not closed.";
+		case QUOTES_STRAY_ELSEWHERE:
+			return NULL;
+	}
 	for (int i = 0; i < search->samples.nrows; i++)
 		passed += search->outcomes[i].passed ? 1 : 0;
 	if (search->mapped)

@@ -94,8 +94,15 @@ extern void diagnosis_remark(Search *search, const char *text);
 extern void diagnosis_remark_step(Search *search, const BulkOptions *before,
 								  const TrialOutcome *outcomes, const char *column);
 
-/* Whether quotes within fields make the best options doubtful. */
-extern bool diagnosis_are_quotes_stray(Search *search);
+/* Whether quotes within fields, or unclosed ones, make the best options doubtful. */
+typedef enum QuoteDoubt
+{
+	QUOTES_FINE,
+	QUOTES_STRAY,				/* those of the samples do */
+	QUOTES_STRAY_ELSEWHERE		/* those of other rows: the samples have nothing to do with it */
+} QuoteDoubt;
+
+extern QuoteDoubt diagnosis_doubt_quotes(Search *search);
 
 /* The HINT, or NULL. */
 extern char *diagnosis_form_hint(Search *search);

@@ -34,6 +34,7 @@ typedef struct Diagnosis
 	bool		is_retry;		/* rows come from a reject table: there is no header */
 	bool		ends_load;		/* the bad row does: nothing that was loaded remains */
 	int64		rows_loaded;
+	int			joined;			/* READER_JOINED_*: rows that were cut, as others were in them */
 	uint64		batches;		/* number of batches sampled */
 	char	   *beginning;		/* of the first file, with SCAN_PADDING; NULL: it is not known */
 	uint32		beginning_length;

@@ -305,6 +305,18 @@ end_batch(Reader *reader, uint32 index, uint32 end, bool with)
 	reader->batch_rows = RECOVERY_ROWS;
 }
 
+/* What a row that is to be cut was to the options. */
+static int
+joined_kind(const ScanRow *row, int nfields)
+{
+	/* with the same quote it is never read */
+	if (row->fault == SCAN_FAULT_UNTERMINATED_QUOTE)
+		return 0;
+	if (nfields == 0 || row->nfields == (uint32) nfields)
+		return READER_JOINED_FULL;
+	return row->nfields < (uint32) nfields ? READER_JOINED_SHORT : READER_JOINED_LONG;
+}
+
 ReaderRecovery
 reader_recover(Reader *reader, uint32 index, int nfields)
 {
@@ -330,6 +342,7 @@ reader_recover(Reader *reader, uint32 index, int nfields)
 			if (reader->eol == SCAN_EOL_UNKNOWN &&
 				reader->data[resume - 1] == '\r')
 				reader->eol = SCAN_EOL_CR;
+			reader->joined |= joined_kind(row, nfields);
 			end_batch(reader, index, resume, true);
 			return READER_RECOVERED;
 	}

@@ -30,6 +30,7 @@ struct Reader
 	ScanEol		eol;
 	bool		ended;			/* an end marker was read */
 	int64		trailing;		/* bytes after it */
+	int			joined;			/* READER_JOINED_*: rows of all files that were recovered */
 
 	/* the batch */
 	const char *data;			/* rows and fields point into this */
@@ -89,6 +90,14 @@ extern void reader_place(const Reader *reader, int64 *offset, int64 *line);
 
 /* Continues there, in the open file. */
 extern void reader_seek(Reader *reader, int64 offset, int64 line);
+
+/*
+ * Bits of what rows were to which a misplaced quote had joined others, and which were bad for
+ * that: another option may make good ones of them.
+ */
+#define READER_JOINED_SHORT	1	/* too few fields */
+#define READER_JOINED_LONG	2	/* too many */
+#define READER_JOINED_FULL	4	/* as many as there should be */
 
 typedef enum ReaderRecovery
 {

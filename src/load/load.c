@@ -356,6 +356,7 @@ load_close(Load *load)
 	result->rows_duplicate = rejects_count(load->rejects, REJECT_DUPLICATE);
 	result->rows_replaced = rejects_count(load->rejects, REJECT_REPLACED);
 	load->diagnosis.rows_loaded = result->rows_loaded;
+	load->diagnosis.joined = load->reader->joined;
 	rejects_close(load->rejects, result->rows_read, &adviser);
 
 	if (load->options->analyze && !load->options->dry_run)
