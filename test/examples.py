@@ -47,6 +47,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CLIENTS = ROOT / "docs/clients.md"
+DEMO = ROOT / "scripts/demo"
 PROGRAMS = {"python", "js", "java", "go", "ruby"}
 TIMEOUT = 120
 
@@ -213,15 +214,9 @@ class World:
             sys.exit(f"cannot prepare the examples: {output}")
 
     def write_files(self):
-        """The files that the pages name.  Only named.csv and export.csv have a header line."""
-        bad = (["carol,t3_77ah1,1,2014-05-01"] * 10 + ["alice,t3_1x9k2,up"] * 6 + ["bob,t3_8fj2a"] * 6 + [",t3_0a8bq,1"] * 6
-               + ["dave,t3_5tq0z,12"] * 6 + ["erin,t3_4mm2p,99999999999"] * 6)
-        lines = []
-        for i in range(len(bad) * 100):
-            lines.append(f"user{i % 700},t3_{i * 48271 % 1048573:05x},{1 if i % 10 < 7 else -1}")
-            if i % 100 == 50:
-                lines.append(bad[i // 100])
-        (self.data / "votes.csv").write_text("\n".join(lines) + "\n")
+        """The files that the pages name.  votes.csv is a small one of scripts/demo; only named.csv and export.csv have a header line."""
+        sample = re.search(r"(?ms)^sample\(\) \{.*?^\}", DEMO.read_text(encoding="utf-8"))[0]
+        subprocess.run(["bash", "-euc", f"ROWS=4000\n{sample}\nsample votes.csv /dev/null"], cwd=self.data, check=True)
         (self.data / "new.csv").write_text(VOTE)
         (self.data / "export.csv").write_text("score,username,link\n" + "many,bob,t3_8fj2a\n" +
                                               "".join(f"{i % 3 - 1},user{i},t3_{i:05x}\n" for i in range(900)))
