@@ -55,7 +55,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-# By this a worker knows whether its library is the one that its session has: it is made of all that the library is.
+# A checksum of all sources and of what they are compiled for; workers compare it with the session's.
 SOURCES = $(sort $(wildcard $(srcdir)/src/*.c $(srcdir)/src/*/*.c) $(OWN_FILES))
 src/server/workers.o: $(SOURCES)
 src/server/workers.o: override CPPFLAGS += -DPGBULK_BUILD=\"$(shell (echo '$(made_for)'; cat $(SOURCES)) | cksum | tr ' ' -)\"

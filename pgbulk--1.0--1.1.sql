@@ -376,7 +376,7 @@ COMMENT ON COLUMN bulk_load_history.content IS 'hash of its bytes as they lie on
 COMMENT ON COLUMN bulk_load_history.loaded_to IS 'how many of its bytes have been loaded, with those of earlier loads; null where a limit was set';
 COMMENT ON COLUMN bulk_load_history.once_key IS 'what no other load may load again, of its path, and of a content whatever its path is; null without option once';
 COMMENT ON COLUMN bulk_load_history.part_of IS 'hash of all bytes of a file that is loaded in parts; it is complete where that is content';
-COMMENT ON COLUMN bulk_load_history.extra IS 'hash of what its path gives its rows by option extra, by which files with the same bytes are others; null: nothing';
+COMMENT ON COLUMN bulk_load_history.extra IS 'hash of the values that option extra takes from the path; files with equal bytes and different hashes are different files; null: none';
 COMMENT ON COLUMN bulk_load_history.unlogged IS 'of an unlogged table: its rows are there for as long as this is in bulk_load_unlogged';
 COMMENT ON COLUMN bulk_load_history.rows_loaded IS 'rows of the file that are in the table';
 COMMENT ON COLUMN bulk_load_history.rows_rejected IS 'bad rows of the file, set aside';
@@ -462,7 +462,7 @@ LANGUAGE C;
 COMMENT ON PROCEDURE bulk_load_each(regclass, text, jsonb, bigint, bigint, bigint, bigint) IS
   'loads the files that a pattern matches, one after the other, and commits after each; those that were loaded before are passed over';
 
--- Two functions, as a NULL for the path is no wish to forget all files.
+-- Two functions, so that a NULL for the path does not mean all files.
 CREATE FUNCTION bulk_load_forget(
   target regclass,
   before timestamptz DEFAULT 'infinity')
@@ -470,7 +470,7 @@ RETURNS bigint
 AS 'MODULE_PATHNAME', 'bulk_load_forget'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_forget(regclass, timestamptz) IS
-  'forgets loads of a table, at any time or before one; returns how many files';
+  'forgets what was loaded into a table, all of it or what was loaded before a time; returns the number of files';
 
 CREATE FUNCTION bulk_load_forget(
   target regclass,
@@ -480,7 +480,7 @@ RETURNS bigint
 AS 'MODULE_PATHNAME', 'bulk_load_forget'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION bulk_load_forget(regclass, text, timestamptz) IS
-  'forgets loads of a file into a table, at any time or before one; returns how many';
+  'forgets loads of a file into a table, all of them or those before a time; returns their number';
 
 -- A picture of a load's time.  Its body is parsed here, once, so whatever the caller's search path
 -- has means nothing to it; operators get exactly their argument types all the same, as above.

@@ -276,7 +276,7 @@ find_fitting(Detector *detector)
 	return found;
 }
 
-/* The same, or the one that is guessed if by it most lines have; what has all fields comes first. */
+/* The same, or the one that is guessed if most lines fit it; what has all fields comes first. */
 static const char *
 choose_fitting(Detector *detector, const char *guessed)
 {

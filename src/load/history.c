@@ -12,6 +12,7 @@
 #include "load/history_table.h"
 #include "miscadmin.h"
 #include "server/compat.h"
+#include "server/text_clip.h"
 #include "stream/content.h"
 #include "stream/file.h"
 #include "stream/path.h"
@@ -121,8 +122,11 @@ check_names(const History *history)
 		if (bytes > MAX_NAME_BYTES)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("path or import id is too long for the history"),
-					 errdetail("Together they have %zu bytes, and %d at most.", bytes,
+					 errmsg("path \"%s\" is too long for the history",
+							text_clip_string(path, 100)),
+					 import_id == NULL ?
+					 errdetail("It has %zu bytes, and %d at most.", bytes, MAX_NAME_BYTES) :
+					 errdetail("With its import id it has %zu bytes, and %d at most.", bytes,
 							   MAX_NAME_BYTES)));
 	}
 }
@@ -315,7 +319,8 @@ rename_rows(const History *history, const HistoryTable *table)
 									  " FROM %s WHERE target OPERATOR(pg_catalog.=) $1)"
 									  " OR EXISTS (SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 									  " AND target_name OPERATOR(pg_catalog.=) $2 AND unlogged %s))",
-									  table->name, unlogged, other, table->name, table->name, other),
+									  table->name, unlogged, other, table->name, table->name,
+									  other),
 							 3, types, values, nulls, NULL, 0);
 }
 

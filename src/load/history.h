@@ -61,8 +61,9 @@ extern void history_write(History *history, const Source *source, const LoadResu
 /*
  * With what options a file was loaded last, by its content, from its path, or else from whatever
  * path; NULL: it has not been.  pattern and options are those by which it is known now.  unkept:
- * how many of its rows were rejected, and are in no reject table or file.  skipped: no load of it
- * has skipped so few rows.  same_path: it was loaded from its path.  Errors: those of content_read.
+ * how many of its rows were rejected, and are in no reject table or file.  skipped: each load of
+ * it skipped more rows than options say.  same_path: it was loaded from its path.  Errors: those
+ * of content_read.
  */
 extern const BulkOptions *history_options(Oid target, const char *path, const char *pattern,
 										  const BulkOptions *options, int64 *unkept,

@@ -29,7 +29,7 @@ typedef struct HistoryFile
 	SourceRange range;
 	IncompleteRow incomplete;	/* behind that, with option once set to tail; or no bytes */
 	ContentKey *extra;			/* of what its path gives its rows (option extra), or NULL */
-	const char *once_key;		/* what has been claimed (history_claim); NULL without option once */
+	const char *once_key;		/* what has been claimed; NULL without option once */
 	bool		is_part;		/* a part is loaded: */
 	ContentKey	part_of;		/* the key of all bytes */
 	bool		passed_over;
@@ -122,7 +122,7 @@ extern void history_check_crash(struct History *history, Relation target);
 /* A condition on a row: no crash has taken what it tells of; else nothing counts as loaded. */
 extern const char *history_is_there(const HistoryTable *table);
 
-/* Rows of what a crash has taken no longer claim anything: what once_key says, or all of a table. */
+/* Rows of what a crash has taken claim nothing any more: what once_key says, or all of a table. */
 extern void history_release(const struct History *history, const HistoryTable *table,
 							const HistoryFile *file, const LoadResult *result);
 extern void history_release_all(const struct History *history, const HistoryTable *table);
