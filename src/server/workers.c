@@ -24,6 +24,7 @@
 #include "server/usage.h"
 #include "server/workers.h"
 #include "storage/dsm.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/shm_mq.h"
@@ -275,6 +276,8 @@ try_to_initialize(ParallelContext *pcxt)
 	MemoryContext context = CurrentMemoryContext;
 	volatile bool done = false;
 
+	/* so no LWLock is held */
+	Assert(InterruptHoldoffCount == 0);
 	PG_TRY();
 	{
 		InitializeParallelDSM(pcxt);
@@ -284,6 +287,8 @@ try_to_initialize(ParallelContext *pcxt)
 	{
 		if (!is_lack(geterrcode()))
 			PG_RE_THROW();
+		/* a segment for what sessions share is made under those of their area */
+		LWLockReleaseAll();
 		MemoryContextSwitchTo(context);
 		FlushErrorState();
 	}
