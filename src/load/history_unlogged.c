@@ -10,9 +10,9 @@
  * and rows of what is gone are changed when their own file is claimed, and else passed by.
  *
  * Price: two look-ups for each load that is remembered, one of them for each id that rows of the
- * table have, of a partitioned table one for each of its partitions, and with each row that is found
- * one for its id.  Trap: what becomes of a table whose persistence is changed is known when it is
- * loaded the next time, and not to a crash before that.
+ * table have, of a partitioned table one for each of its partitions, and with each row that is
+ * found one for its id.  Trap: what becomes of a table whose persistence is changed is known when
+ * it is loaded the next time, and not to a crash before that.
  */
 #include "postgres.h"
 
