@@ -286,8 +286,10 @@ DROP TABLE history_many;
 
 -- a publication of all tables
 SET client_min_messages = error;
+SET log_min_messages = error;
 CREATE PUBLICATION regress_history FOR ALL TABLES;
 RESET client_min_messages;
+RESET log_min_messages;
 CREATE TABLE history_p (a int, b text);
 CREATE UNLOGGED TABLE history_pu (a int, b text);
 SELECT rows_loaded FROM bulk_load('history_p', :'f1', '{"once": "path"}');

@@ -156,7 +156,6 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"c
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/bad[23]', '{"columns": ["a", "b"], "log_verbosity": "silent", "after": {"move_to": "/proc/self/cwd/pgbulk_manifest/done"}}');
 SELECT f FROM unnest(ARRAY['.', 'done']) d, pg_ls_dir('/proc/self/cwd/pgbulk_manifest/' || d) f WHERE f LIKE 'bad_';
 SELECT count(*) FROM manifest_bad;
-RESET log_min_messages;
 -- bad rows of what led up to the file count: before it grew and got another name, or was mended behind a part
 SELECT pg_temp.put('grows1', E'100,a\nx,b\n'), pg_temp.put('grows2', E'200,a\nx,b\n');
 SELECT rows_rejected FROM bulk_load('manifest_t', '/proc/self/cwd/pgbulk_manifest/grows1', '{"columns": ["a", "b"], "once": "tail", "on_error": "ignore"}');
@@ -177,7 +176,6 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"co
 SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f ~ '^(grow|mended)' ORDER BY f;
 DELETE FROM manifest_t WHERE a >= 100;
 -- equal files whose path gives their rows other values go when each is loaded, with the bad rows of each
-SET log_min_messages = error;
 SELECT pg_temp.put('day1', E'60,sixty\nx,bad\n'), pg_temp.put('day2', E'60,sixty\nx,bad\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "on_error": "ignore", "log_verbosity": "silent"}');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/day*', '{"columns": ["a", "b"], "extra": {"part": "$1"}, "after": "delete", "log_verbosity": "silent"}');
