@@ -174,6 +174,15 @@ CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"co
 SELECT pg_temp.put('mended', E'400,a\n4,b\n401,c\n402,d\n404,e\n');
 CALL bulk_load_each('manifest_t', '/proc/self/cwd/pgbulk_manifest/mended', '{"columns": ["a", "b"], "commit_every": 2, "after": "delete"}');
 SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f ~ '^(grow|mended)' ORDER BY f;
+-- but not those of what a crash has taken
+CREATE UNLOGGED TABLE manifest_u (a int, b text);
+SELECT pg_temp.put('lost', E'1,a\nx,b\n2,c\n3,d\n4,e\n');
+SELECT rows_loaded FROM bulk_load('manifest_u', '/proc/self/cwd/pgbulk_manifest/lost', '{"once": {"part": 2}, "on_error": "ignore", "log_verbosity": "silent"}');
+DELETE FROM bulk_load_unlogged;
+SELECT pg_temp.put('lost', E'1,a\nx,b\n2,c\n3,d\n5,e\n');
+CALL bulk_load_each('manifest_u', '/proc/self/cwd/pgbulk_manifest/lost', '{"commit_every": 2, "on_error": "ignore", "reject_table": "manifest_lost", "after": "delete", "log_verbosity": "silent"}');
+SELECT * FROM pg_ls_dir('/proc/self/cwd/pgbulk_manifest') f WHERE f = 'lost';
+DROP TABLE manifest_u, manifest_lost;
 DELETE FROM manifest_t WHERE a >= 100;
 -- equal files whose path gives their rows other values go when each is loaded, with the bad rows of each
 SELECT pg_temp.put('day1', E'60,sixty\nx,bad\n'), pg_temp.put('day2', E'60,sixty\nx,bad\n');

@@ -494,8 +494,9 @@ count_unkept_before(Oid target, const HistoryTable *table, const char *path, Con
 									  " AND loaded_to OPERATOR(pg_catalog.<) $4"
 									  " AND (part_of IS NULL OR part_of OPERATOR(pg_catalog.<>) $2)"
 									  " AND rows_rejected OPERATOR(pg_catalog.>) '0'::pg_catalog.int8 AND " NOT_KEPT
-									  " ORDER BY loaded_to) starts",
-									  table->name, table->name, table->name),
+									  " AND %s ORDER BY loaded_to) starts",
+									  table->name, table->name, table->name,
+									  history_is_there(table)),
 							 4, types, values, NULL, results, lengthof(results));
 	if (results[0] == (Datum) 0)
 		return 0;
