@@ -509,7 +509,7 @@ count_unkept_before(Oid target, const HistoryTable *table, const char *path, Con
 		ContentKey	start = content_part_seek(file, path, DatumGetInt64(ends[i]),
 											  file->begin_lines.eol);
 
-		if (start.high == key.high && start.low == key.low)
+		if (content_key_equal(&start, &key))
 			unkept += DatumGetInt64(rejected[i]);
 	}
 	return unkept;

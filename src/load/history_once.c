@@ -12,12 +12,6 @@
 #include "stream/path.h"
 #include "utils/builtins.h"
 
-static bool
-is_same_key(const ContentKey *a, const ContentKey *b)
-{
-	return a->high == b->high && a->low == b->low;
-}
-
 static void
 refuse_source(const HistoryFile *file)
 {
@@ -49,7 +43,7 @@ static bool
 has_same_rows(const HistoryFile *tried, const HistoryFile *file)
 {
 	return file->extra == NULL || strcmp(tried->path_text, file->path_text) == 0 ||
-		(tried->extra != NULL && is_same_key(tried->extra, file->extra));
+		(tried->extra != NULL && content_key_equal(tried->extra, file->extra));
 }
 
 const char *
@@ -185,7 +179,7 @@ claim_tail(const History *history, const HistoryTable *table, HistoryFile *file,
 		if (!file->is_file && tail.end >= 0)
 			refuse_source(file);
 		if (!file->is_file ||
-			(tail.begin > 0 && (tail.before.high != known.high || tail.before.low != known.low)))
+			(tail.begin > 0 && !content_key_equal(&tail.before, &known)))
 			refuse_other(file, tail.begin);
 		file->incomplete = (IncompleteRow) {
 			.path = file->path,
@@ -252,7 +246,7 @@ find_tried_part(const History *history, const HistoryFile *file, const ContentKe
 	{
 		const HistoryFile *tried = lfirst(lc);
 
-		if (is_same_key(&tried->part_of, whole) && has_same_rows(tried, file))
+		if (content_key_equal(&tried->part_of, whole) && has_same_rows(tried, file))
 			part = (KnownPart) {
 				.loaded_to = tried->range.end,.key = tried->key,.part_of = tried->part_of
 			};
@@ -295,7 +289,7 @@ find_tail(const History *history, const HistoryTable *table, const HistoryFile *
 	/* else it is another file that has the name now */
 	if (!is_tail || tail.loaded_to == 0 || tail.loaded_to >= file->stamp.size ||
 		!content_read_start(file->path, tail.loaded_to, &start) ||
-		!is_same_key(&start, &tail.key))
+		!content_key_equal(&start, &tail.key))
 		tail.loaded_to = 0;
 	return tail;
 }
@@ -309,7 +303,7 @@ refuse_rest(const History *history, const HistoryTable *table, const HistoryFile
 
 	if (part.loaded_to == 0 && history->options->once == BULK_ONCE_CONTENT && !file->unread)
 		part = find_part_by_content(history, table, file, &file->key);
-	by_tail = part.loaded_to == 0 || is_same_key(&part.key, &part.part_of);
+	by_tail = part.loaded_to == 0 || content_key_equal(&part.key, &part.part_of);
 	if (by_tail)
 		part = find_tail(history, table, file, file->once_key == NULL ? "" : file->once_key);
 	if (part.loaded_to == 0)
@@ -332,7 +326,7 @@ is_known(const History *history, const HistoryTable *table, const HistoryFile *f
 	Datum		values[] = {ObjectIdGetDatum(history->target), history_uuid(whole)};
 	KnownPart	tried = find_tried_part(history, file, whole);
 
-	return is_same_key(&tried.key, whole) ||
+	return content_key_equal(&tried.key, whole) ||
 		history_table_run(table,
 						  psprintf("SELECT FROM %s WHERE target OPERATOR(pg_catalog.=) $1"
 								   " AND content OPERATOR(pg_catalog.=) $2 AND loaded_to IS NOT NULL"
@@ -355,13 +349,13 @@ find_begin(const History *history, const HistoryTable *table, const HistoryFile 
 
 	if (known.loaded_to == 0)
 		known = find_part_by_path(history, table, file);
-	if (known.loaded_to == 0 || is_same_key(&known.key, &known.part_of))
+	if (known.loaded_to == 0 || content_key_equal(&known.key, &known.part_of))
 		known = find_tail(history, table, file, "");
 	if (known.loaded_to > part->stamp.size)
 		refuse_other(file, known.loaded_to);
 	before = content_part_seek(part, file->path, known.loaded_to,
 							   eol_of(history->options));
-	if (known.loaded_to > 0 && !is_same_key(&before, &known.key))
+	if (known.loaded_to > 0 && !content_key_equal(&before, &known.key))
 		refuse_other(file, known.loaded_to);
 	return known.loaded_to;
 }
@@ -406,7 +400,7 @@ is_tried(const History *history, const HistoryFile *file)
 	{
 		const HistoryFile *tried = lfirst(lc);
 
-		if (is_same_key(&tried->key, &file->key) && has_same_rows(tried, file))
+		if (content_key_equal(&tried->key, &file->key) && has_same_rows(tried, file))
 			return true;
 	}
 	return false;

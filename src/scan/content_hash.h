@@ -11,6 +11,7 @@
 #ifndef PGBULK_CONTENT_HASH_H
 #define PGBULK_CONTENT_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,12 @@ typedef struct ContentKey
 	uint64_t	high;
 	uint64_t	low;
 } ContentKey;
+
+static inline bool
+content_key_equal(const ContentKey *a, const ContentKey *b)
+{
+	return a->high == b->high && a->low == b->low;
+}
 
 typedef struct ContentHash
 {

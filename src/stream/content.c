@@ -402,7 +402,7 @@ content_part_find(ContentPart *part, const char *path, RowEnds ends)
 	part->end = part->begin + ends.end;
 	part->key = content_hash_key(&part->end_hash);
 	if (part->end == part->stamp.size &&
-		(part->key.high != part->whole.high || part->key.low != part->whole.low))
+		!content_key_equal(&part->key, &part->whole))
 		content_refuse_changed(path);
 	pfree(piece);
 	CloseTransientFile(fd);
